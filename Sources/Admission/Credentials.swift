@@ -27,7 +27,7 @@ package struct Credentials: Sendable {
     }
 }
 
-/// A request that a server-to-server key signed: the signature and what it is of.
+/// A request signed by a server-to-server key: the signature and the signed parts.
 package struct SignedRequest: Sendable {
     package var signature: RequestSignature
     /// The request target as it came, with the query.
@@ -67,7 +67,7 @@ package struct Admitted: Sendable {
     package var accountID: String?
     /// The account's name, for the audit log; nil for keys.
     package var accountName: String?
-    /// Where the request came with a web auth token of a sign-in, which is to be replaced.
+    /// Set for a web auth token of a sign-in, which must be replaced.
     package var session: SessionUse?
     /// The server-to-server key.
     package var keyID: String?
@@ -92,12 +92,6 @@ package struct SessionUse: Hashable, Sendable {
     package var issued: Int64
     /// When the session ends.
     package var expires: Int64
-
-    package init(sessionID: String, issued: Int64, expires: Int64) {
-        self.sessionID = sessionID
-        self.issued = issued
-        self.expires = expires
-    }
 }
 
 /// The administrator's secret, of which only the hash is kept in memory.
@@ -121,7 +115,7 @@ package struct PresentedSession: Sendable {
     package let key: SessionKey
     /// When the token was issued, where the cluster signed it; in milliseconds since 1970.
     private let issued: Int64?
-    /// Nil: there is no such session, or not any more.
+    /// Nil: there is no such session (any longer).
     package var known: Session?
 
     /// - Parameter signer: opens the tokens of sign-ins; nil where the node has no key for them.
@@ -134,7 +128,7 @@ package struct PresentedSession: Sendable {
     /// Whether this cluster signed the token: it is one of a sign-in, however long ago that ended.
     package var isOfSignIn: Bool { issued != nil }
 
-    /// Whose session it is in a container, and how its token is to be replaced; nil for one that stays.
+    /// The session's account in a container, and how its token is replaced; nil if it stays.
     /// - Throws: `AUTHENTICATION_REQUIRED` where the session is unknown there, over or expired.
     func use(in container: String, now: Int64) throws(ServiceError) -> (accountID: String, use: SessionUse?) {
         guard let token = known?.token, let accountID = token.kind.accountID, let expires = token.kind.expires,

@@ -3,7 +3,7 @@ package import Wire
 /// Who asks: a signed-in user or nobody, and the roles that the admission found for them.
 ///
 /// Made once at the edge and carried by commands, so that every replica judges the same caller.
-package struct Caller: Hashable, Sendable {
+package struct Caller: Hashable, Sendable, WireCodable {
     /// The user record name; nil is an anonymous caller.
     package let user: String?
     /// Sorted by name, no role twice: `_world` always, `_icloud` when there is a user, then the custom ones.
@@ -36,16 +36,7 @@ package struct Caller: Hashable, Sendable {
 
     /// The caller as the stamps of records name it.
     package var stampName: String { user ?? Self.anonymousName }
-}
 
-/// The roles that every container has.
-package enum BuiltInRole: String, CaseIterable, Sendable {
-    case world = "_world"
-    case signedIn = "_icloud"
-    case creator = "_creator"
-}
-
-extension Caller: WireCodable {
     package func encode(to writer: inout WireWriter) {
         if let user { writer.field(1, user) }
         for role in roles where BuiltInRole(rawValue: role) == nil { writer.field(2, role) }
@@ -67,4 +58,11 @@ extension Caller: WireCodable {
         }
         self.init(user: user, customRoles: customRoles, isAdministrator: isAdministrator)
     }
+}
+
+/// The roles that every container has.
+package enum BuiltInRole: String, CaseIterable, Sendable {
+    case world = "_world"
+    case signedIn = "_icloud"
+    case creator = "_creator"
 }

@@ -3,10 +3,10 @@ package import GRDB
 import RecordModel
 import Wire
 
-/// Answers questions about accounts, lock-outs and sessions from one snapshot of group 0's database.
+/// Reads accounts, lock-outs and sessions from one snapshot of group 0's database.
 ///
-/// They are rows only: `DirectorySnapshot` has none of them, so that a node's memory does not grow with their number
-/// (decision 0015). Each question is a look into an index; lists are read by the page.
+/// They are rows only, and not in `DirectorySnapshot`, so that a node's memory does not grow with their number
+/// (decision 0015). Each read uses an index; lists are read in pages.
 package struct AccountReader {
     private let db: Database
 
@@ -31,8 +31,8 @@ package struct AccountReader {
         try account("identity", Data(identity.encoded()))
     }
 
-    /// The account that goes by a user record name in a container. The first look into a container reads the ids of
-    /// all accounts, once; later ones cost nothing of note.
+    /// The account with a user record name in a container. The first call for a container reads the ids of all
+    /// accounts; later ones are fast.
     package func account(
         withUserRecordName name: String, in container: String, _ names: UserNames
     ) throws -> Account? {
@@ -43,19 +43,15 @@ package struct AccountReader {
     }
 
     private func account(_ column: String, _ value: some DatabaseValueConvertible) throws -> Account? {
-        let body = try Data.fetchOne(
-            try db.cachedStatement(sql: "SELECT body FROM account WHERE \(column) = ?"), arguments: [value])
-        return try body.map { try Account(decoding: [UInt8]($0)) }
+        try db.message("SELECT body FROM account WHERE \(column) = ?", [value])
     }
 
     /// A page of accounts in the order of their names, by the byte.
     package func accounts(after name: String, limit: Int) throws -> [Account] {
-        try Data.fetchAll(
-            db, sql: "SELECT body FROM account WHERE name > ? ORDER BY name LIMIT ?", arguments: [name, limit]
-        ).map { try Account(decoding: [UInt8]($0)) }
+        try db.messages("SELECT body FROM account WHERE name > ? ORDER BY name LIMIT ?", [name, limit])
     }
 
-    /// The names of accounts by their ids; accounts that do not exist any more are left out.
+    /// The names of accounts by their ids, without deleted accounts.
     package func names(ofAccounts ids: some Sequence<String>) throws -> [String: String] {
         let statement = try db.cachedStatement(sql: "SELECT name FROM account WHERE id = ?")
         var names: [String: String] = [:]
@@ -63,17 +59,14 @@ package struct AccountReader {
         return names
     }
 
-    /// The account's failed sign-ins since the last one that succeeded; nil if there was none.
+    /// The account's failed sign-ins since the last success.
     package func lockout(of accountID: String) throws -> Lockout? {
-        let body = try Data.fetchOne(db, sql: "SELECT body FROM lockout WHERE account = ?", arguments: [accountID])
-        return try body.map { try Lockout(decoding: [UInt8]($0)) }
+        try db.message("SELECT body FROM lockout WHERE account = ?", [accountID])
     }
 
     /// A token of any kind.
     package func token(withID id: String) throws -> Token? {
-        let body = try Data.fetchOne(
-            try db.cachedStatement(sql: "SELECT body FROM token WHERE id = ?"), arguments: [id])
-        return try body.map { try Token(decoding: [UInt8]($0)) }
+        try db.message("SELECT body FROM token WHERE id = ?", [id])
     }
 
     /// The session that a web auth token speaks for.
@@ -82,13 +75,44 @@ package struct AccountReader {
         switch key {
         case .signIn(let id): token = try self.token(withID: id)
         case .secret(let hash):
-            let body = try Data.fetchOne(
-                try db.cachedStatement(sql: "SELECT body FROM token WHERE secret_hash = ?"), arguments: [Data(hash)])
-            token = try body.map { try Token(decoding: [UInt8]($0)) }
+            token = try db.message("SELECT body FROM token WHERE secret_hash = ?", [Data(hash)])
         }
         // A session begun by sign-in is found by its id alone, another one by its secret alone.
         guard let token, SessionKey(token) == key, let accountID = token.kind.accountID else { return nil }
         return Session(token: token, accountName: try names(ofAccounts: [accountID])[accountID] ?? accountID)
+    }
+
+    /// Rows that one page of a list looks at.
+    private static let tokenRowsMax = 10_000
+
+    /// A page of tokens, oldest first.
+    ///
+    /// - Returns: at most `limit` tokens, and where the list continues; nil at its end. A page may have fewer, even
+    ///   zero, and still continue: it reads 10,000 rows at most.
+    package func tokens(
+        _ filter: TokenFilter, after position: TokenPosition?, limit: Int
+    ) throws -> (tokens: [Token], next: TokenPosition?) {
+        let rows = try Row.fetchCursor(
+            db,
+            sql: """
+                SELECT created, id, body FROM token WHERE (created, id) > (?, ?)
+                \(filter.isWithoutSessions ? "AND account IS NULL" : "") ORDER BY created, id
+                """, arguments: [position?.created ?? .min, position?.id ?? ""])
+        var tokens: [Token] = []
+        var last = position
+        var rowCount = 0
+        while let row = try rows.next() {
+            if rowCount == Self.tokenRowsMax { return (tokens, last) }
+            let body: Data = row[2]
+            let token = try Token(decoding: [UInt8](body))
+            if filter.matches(token) {
+                if tokens.count == limit { return (tokens, last) }
+                tokens.append(token)
+            }
+            last = TokenPosition(created: row[0], id: row[1])
+            rowCount += 1
+        }
+        return (tokens, nil)
     }
 }
 
@@ -102,7 +126,7 @@ package struct TokenFilter: Sendable {
         case consoleLink = "console-link"
     }
 
-    /// Nil: of every container, and of none.
+    /// Nil: all, including tokens without a container.
     package var container: String?
     /// Nil: all.
     package var kinds: Set<Kind>?
@@ -147,40 +171,5 @@ package struct TokenPosition: Hashable, Sendable {
     package init(created: Int64, id: String) {
         self.created = created
         self.id = id
-    }
-}
-
-extension AccountReader {
-    /// Rows that one page of a list looks at.
-    private static let tokenRowsMax = 10_000
-
-    /// A page of tokens, oldest first.
-    ///
-    /// - Returns: at most `limit` tokens, and where the list goes on; nil at its end. A page may have fewer, even none,
-    ///   and go on all the same: it looks at 10,000 rows at most.
-    package func tokens(
-        _ filter: TokenFilter, after position: TokenPosition?, limit: Int
-    ) throws -> (tokens: [Token], next: TokenPosition?) {
-        let rows = try Row.fetchCursor(
-            db,
-            sql: """
-                SELECT created, id, body FROM token WHERE (created, id) > (?, ?)
-                \(filter.isWithoutSessions ? "AND account IS NULL" : "") ORDER BY created, id
-                """, arguments: [position?.created ?? .min, position?.id ?? ""])
-        var tokens: [Token] = []
-        var last = position
-        var rowCount = 0
-        while let row = try rows.next() {
-            if rowCount == Self.tokenRowsMax { return (tokens, last) }
-            let body: Data = row[2]
-            let token = try Token(decoding: [UInt8](body))
-            if filter.matches(token) {
-                if tokens.count == limit { return (tokens, last) }
-                tokens.append(token)
-            }
-            last = TokenPosition(created: row[0], id: row[1])
-            rowCount += 1
-        }
-        return (tokens, nil)
     }
 }

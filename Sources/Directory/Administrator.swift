@@ -1,7 +1,7 @@
 package import Wire
 
 /// What an administrator may do. Each role may do all that those before it may.
-package enum AdministratorRole: String, CaseIterable, Comparable, Sendable {
+package enum AdministratorRole: String, CaseIterable, Comparable, Sendable, WireValue {
     /// Reads schemas, public records, usage, limits and the state of the cluster.
     case viewer
     /// Changes schemas, roles, public records and tokens in development, too.
@@ -20,11 +20,9 @@ package enum AdministratorRole: String, CaseIterable, Comparable, Sendable {
     }
 }
 
-extension AdministratorRole: WireValue {}
-
 /// A member of the team that administers a cluster. The name is also that of the administrator's own token; a name that
 /// has a token and no role here has the role `admin`.
-package struct Administrator: Hashable, Sendable {
+package struct Administrator: Hashable, Sendable, WireMessage {
     /// How the audit log names them; unique.
     package var name: String
     package var role: AdministratorRole
@@ -67,9 +65,7 @@ package struct Administrator: Hashable, Sendable {
                 }
             }
     }
-}
 
-extension Administrator: WireMessage {
     package static var blank: Self { Administrator(name: "", role: .viewer, created: 0) }
 
     package mutating func fields(_ wire: inout WireFields) throws(WireError) {

@@ -2,13 +2,13 @@ import Crypto
 import Synchronization
 package import Wire
 
-/// A secret that every node has from the directory, and no client: made once in the life of a cluster, by the
-/// directory's leader, at the first moment at which all nodes know it (`FeatureLevel.containerDeletion`).
+/// A secret that all nodes have from the directory, and clients do not have. The directory's leader makes it once, as
+/// soon as all nodes know it (`FeatureLevel.containerDeletion`).
 ///
-/// Whatever nodes give to clients and take back is sealed or signed with keys that follow from it, one a purpose. It
-/// lies in the directory in clear, so that it needs no encryption key on any node: it hides nothing from those who have
-/// a node's disk or a backup, and should one of these be lost, it protects nothing that was not lost with it.
-package struct ClusterSecret: Hashable, Sendable {
+/// What nodes give to clients and take back is sealed or signed with keys derived from it, one for each purpose. The
+/// directory stores it unencrypted, so that nodes need no encryption key for it. It does not protect against anyone who
+/// has a node's disk or a backup.
+package struct ClusterSecret: Hashable, Sendable, WireMessage {
     package static let keyBytes = 32
     /// How long a cluster goes on to take the positions that it gave before it had the secret, in milliseconds.
     package static let clearMilliseconds: Int64 = 7 * 86_400_000
@@ -17,7 +17,8 @@ package struct ClusterSecret: Hashable, Sendable {
 
     private var key: [UInt8]
     private let derivedKeys = DerivedKeys()
-    /// Until when positions are taken that were given in clear, in milliseconds since 1970; 0 where none ever was.
+    /// Until when unsealed positions of earlier builds are accepted, in milliseconds since 1970; 0 if there were never
+    /// any.
     package private(set) var clearUntil: Int64
 
     /// - Parameter key: `keyBytes` random bytes.
@@ -29,10 +30,10 @@ package struct ClusterSecret: Hashable, Sendable {
     /// Whether it can be one: for what comes from a command.
     var isWhole: Bool { key.count == Self.keyBytes }
 
-    /// Seals a payload that a client carries to a later request and can neither read nor change.
+    /// Seals a payload that a client returns in a later request and can neither read nor change.
     ///
     /// The same payload gives the same bytes, as clients compare positions: the nonce is a code of the payload.
-    /// - Parameter purpose: what it is for; it opens for nothing else.
+    /// - Parameter purpose: the payload opens for the same purpose only.
     package func seal(_ payload: [UInt8], purpose: String) -> [UInt8] {
         let nonce = code(of: payload, purpose: "nonce/\(purpose)").prefix(12)
         guard
@@ -85,6 +86,13 @@ package struct ClusterSecret: Hashable, Sendable {
         hasher.combine(key)
         hasher.combine(clearUntil)
     }
+
+    package static var blank: Self { ClusterSecret(key: [], clearUntil: 0) }
+
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.required(1, &key)
+        try wire.field(2, &clearUntil, unless: 0)
+    }
 }
 
 /// The keys that follow from a secret, each derived once: every URL and position needs one. Their labels are constants
@@ -99,15 +107,6 @@ private final class DerivedKeys: Sendable {
             keys[label] = key
             return key
         }
-    }
-}
-
-extension ClusterSecret: WireMessage {
-    package static var blank: Self { ClusterSecret(key: [], clearUntil: 0) }
-
-    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
-        try wire.required(1, &key)
-        try wire.field(2, &clearUntil, unless: 0)
     }
 }
 

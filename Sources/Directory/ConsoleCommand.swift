@@ -1,7 +1,7 @@
 package import Wire
 
 /// A change of who may use the console, or of a session there. Comes with `FeatureLevel.console`.
-package enum ConsoleCommand: Hashable, Sendable {
+package enum ConsoleCommand: Hashable, Sendable, WireUnion {
     /// A new administrator, or another role for one that there is; the password and the times of that one stay.
     case save(Administrator, isNew: Bool)
     /// Removes an administrator with their token, links and sessions.
@@ -16,17 +16,7 @@ package enum ConsoleCommand: Hashable, Sendable {
     case beginSession(Token, ConsoleProof, replacing: String)
     /// That somebody did not know an administrator's password; enough of that locks it (`Lockout`).
     case noteFailure(name: String, time: Int64)
-}
 
-/// How somebody showed that the console is theirs to use.
-package enum ConsoleProof: Hashable, Sendable {
-    /// By the secret of a link, whose hash it is; the link is worth nothing afterwards.
-    case link(secretHash: [UInt8])
-    /// By the password that was right, by its `PasswordHash.fingerprint`.
-    case password(fingerprint: [UInt8])
-}
-
-extension ConsoleCommand: WireUnion {
     package func encode(to writer: inout WireWriter) {
         switch self {
         case .save(let administrator, let isNew): writer.parts(1, administrator, isNew)
@@ -52,27 +42,8 @@ extension ConsoleCommand: WireUnion {
         default: return nil
         }
     }
-}
 
-extension ConsoleProof: WireUnion {
-    package func encode(to writer: inout WireWriter) {
-        switch self {
-        case .link(let hash): writer.field(1, hash)
-        case .password(let fingerprint): writer.field(2, fingerprint)
-        }
-    }
-
-    package init?(_ number: Int, from reader: inout WireReader) throws(WireError) {
-        switch number {
-        case 1: self = .link(secretHash: try reader.array())
-        case 2: self = .password(fingerprint: try reader.array())
-        default: return nil
-        }
-    }
-}
-
-extension ConsoleCommand {
-    /// What the audit log tells of the command.
+    /// The command in the audit log.
     var auditSummary: (action: String, subject: String) {
         switch self {
         case .save(let administrator, let isNew):
@@ -102,5 +73,28 @@ extension ConsoleCommand {
     private static func text(_ administrator: Administrator) -> String {
         let place = administrator.containers.map { $0.joined(separator: ", ") } ?? "the cluster"
         return "\(text(administrator.name)), \(administrator.role.rawValue) of \(place)"
+    }
+}
+
+/// How somebody showed that the console is theirs to use.
+package enum ConsoleProof: Hashable, Sendable, WireUnion {
+    /// By the secret of a link, whose hash it is; the link is worth nothing afterwards.
+    case link(secretHash: [UInt8])
+    /// By the password that was right, by its `PasswordHash.fingerprint`.
+    case password(fingerprint: [UInt8])
+
+    package func encode(to writer: inout WireWriter) {
+        switch self {
+        case .link(let hash): writer.field(1, hash)
+        case .password(let fingerprint): writer.field(2, fingerprint)
+        }
+    }
+
+    package init?(_ number: Int, from reader: inout WireReader) throws(WireError) {
+        switch number {
+        case 1: self = .link(secretHash: try reader.array())
+        case 2: self = .password(fingerprint: try reader.array())
+        default: return nil
+        }
     }
 }

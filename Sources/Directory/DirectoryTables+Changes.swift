@@ -30,7 +30,7 @@ extension DirectoryTables {
     }
 
     private static func installedMap(in db: Database) throws -> ClusterMap? {
-        try Data.fetchOne(db, sql: "SELECT body FROM map").map { try ClusterMap(decoding: [UInt8]($0)) }
+        try db.message("SELECT body FROM map")
     }
 
     private static func write(_ map: ClusterMap, in db: Database) throws -> [DirectoryChange] {
@@ -131,17 +131,22 @@ extension DirectoryTables {
 /// The rows of the schemas, one for each environment of a container.
 private enum SchemaRows {
     static func body(of key: SchemaKey, in db: Database) throws -> Schema? {
-        try Data.fetchOne(
-            db, sql: "SELECT body FROM schema WHERE container = ? AND environment = ?",
-            arguments: [key.container, key.environment.rawValue]
-        ).map { try Schema(decoding: [UInt8]($0)) }
+        try db.message(
+            "SELECT body FROM schema WHERE container = ? AND environment = ?",
+            [key.container, key.environment.rawValue])
     }
 
-    /// The version and generation of a schema; 0 where none was ever set.
+    /// The version and generation of a schema; 0 before the first.
     static func installed(
         _ key: SchemaKey, in db: Database
     ) throws -> (version: UInt64, generation: UInt64) {
         try DirectoryTables.requireContainer(key.container, in: db)
+        return try stored(key, in: db)
+    }
+
+    private static func stored(
+        _ key: SchemaKey, in db: Database
+    ) throws -> (version: UInt64, generation: UInt64) {
         let row = try Row.fetchOne(
             db, sql: "SELECT version, generation FROM schema WHERE container = ? AND environment = ?",
             arguments: [key.container, key.environment.rawValue])
@@ -157,12 +162,9 @@ private enum SchemaRows {
     }
 
     static func write(_ schema: VersionedSchema, of key: SchemaKey, in db: Database) throws {
-        let known = try Row.fetchOne(
-            db, sql: "SELECT version, generation FROM schema WHERE container = ? AND environment = ?",
-            arguments: [key.container, key.environment.rawValue])
-        let (version, generation): (Int64, Int64) = known.map { ($0[0], $0[1]) } ?? (0, 0)
+        let (version, generation) = try stored(key, in: db)
         try Invariant.check(
-            Int64(schema.version) > version && Int64(schema.generation) >= generation,
+            schema.version > version && schema.generation >= generation,
             "the schema of '\(key.container)' would go from version \(version) of \(generation) to \(schema.version) of \(schema.generation)"
         )
         try db.execute(
@@ -178,6 +180,16 @@ private enum SchemaRows {
 }
 
 extension Database {
+    /// The message in the only column of a constant query's first row; nil without rows.
+    func message<Message: WireDecodable>(_ sql: String, _ arguments: StatementArguments = []) throws -> Message? {
+        try Data.fetchOne(cachedStatement(sql: sql), arguments: arguments).map { try Message(decoding: [UInt8]($0)) }
+    }
+
+    /// The messages in the only column of a constant query's rows.
+    func messages<Message: WireDecodable>(_ sql: String, _ arguments: StatementArguments = []) throws -> [Message] {
+        try Data.fetchAll(cachedStatement(sql: sql), arguments: arguments).map { try Message(decoding: [UInt8]($0)) }
+    }
+
     /// Makes sure that the statement before changed the row that it was for, and no other.
     func checkOneRow(_ what: @autoclosure () -> String) throws(InvariantViolation) {
         try Invariant.check(changesCount == 1, "\(what()): \(changesCount) rows changed")

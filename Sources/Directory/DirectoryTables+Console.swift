@@ -144,9 +144,7 @@ extension DirectoryTables {
         var changes: [DirectoryChange] = []
         switch proof {
         case .link(let hash):
-            let body = try Data.fetchOne(
-                db, sql: "SELECT body FROM token WHERE secret_hash = ?", arguments: [Data(hash)])
-            guard let link = try body.map({ try Token(decoding: [UInt8]($0)) }),
+            guard let link: Token = try db.message("SELECT body FROM token WHERE secret_hash = ?", [Data(hash)]),
                 case .consoleLink(name, let expires) = link.kind, session.created < expires
             else {
                 throw ServiceError(
@@ -184,8 +182,9 @@ extension DirectoryTables {
     }
 
     private static func consoleTokens(of name: String, in db: Database) throws -> [Token] {
-        try Data.fetchAll(db, sql: "SELECT body FROM token WHERE account IS NULL AND expires IS NOT NULL ORDER BY id")
-            .map { try Token(decoding: [UInt8]($0)) }.filter { $0.kind.administratorName == name }
+        let tokens: [Token] = try db.messages(
+            "SELECT body FROM token WHERE account IS NULL AND expires IS NOT NULL ORDER BY id")
+        return tokens.filter { $0.kind.administratorName == name }
     }
 
     private static func remove(_ tokens: some Collection<Token>, in db: Database) throws -> [DirectoryChange] {
@@ -194,8 +193,7 @@ extension DirectoryTables {
     }
 
     private static func token(_ id: String, in db: Database) throws -> Token? {
-        try Data.fetchOne(db, sql: "SELECT body FROM token WHERE id = ?", arguments: [id])
-            .map { try Token(decoding: [UInt8]($0)) }
+        try db.message("SELECT body FROM token WHERE id = ?", [id])
     }
 
     /// - Throws: `AUTHENTICATION_FAILED` for a name that no administrator has; the nodes' token comes without a name.

@@ -19,13 +19,13 @@ package struct FieldPlace: Hashable, Sendable {
 
 /// Seals and opens the values of encrypted fields with their containers' data keys.
 ///
-/// A data key is 32 random bytes, wrapped by the cluster's encryption key and kept in the directory; rotation adds
-/// another, which seals from then on, and the earlier ones open what they sealed. Each record has a key of its own,
-/// derived from the data key, so that random nonces do not repeat however many values a container has. AES-256-GCM
-/// throughout. What a sealed value shows is its length, nothing else.
+/// A data key is 32 random bytes, wrapped by the cluster's encryption key and stored in the directory. After a rotation
+/// a new key seals, and the earlier ones still open what they sealed. Each record has a key of its own, derived from
+/// the data key, so that random nonces do not repeat however many values a container has. The cipher is AES-256-GCM. A
+/// sealed value reveals its length only.
 ///
-/// Thread-safe. It knows the keys of the directory as this node last heard of it (`update`); a key made on another node
-/// a moment ago may be missing: then opening what it sealed is to be tried again in a moment.
+/// Thread-safe. It knows the keys of this node's last copy of the directory (`update`); a key made on another node a
+/// moment ago may be missing: then opening should be retried soon.
 package final class FieldVault: Sendable {
     private struct State {
         /// As the directory has them.
@@ -41,8 +41,7 @@ package final class FieldVault: Sendable {
     private let clusterKey: SymmetricKey?
     private let state = Mutex(State())
 
-    /// - Parameter clusterKey: 32 bytes; nil where the node has none, then every sealing and opening fails and says
-    ///   why.
+    /// - Parameter clusterKey: 32 bytes; without it every sealing and opening fails with a reason.
     package init(clusterKey: [UInt8]?) {
         precondition(clusterKey == nil || clusterKey?.count == Self.keyBytes, "\(clusterKey?.count ?? 0) bytes of key")
         self.clusterKey = clusterKey.map { SymmetricKey(data: $0) }
@@ -274,11 +273,11 @@ extension FieldVault {
     }
 }
 
-// Secrets of the cluster itself, such as those that identity providers gave it: few, sealed with the cluster's key.
+// Secrets of the cluster itself, such as those of identity providers: few, sealed with the cluster's key.
 extension FieldVault {
     /// Seals a secret; it opens with the same purpose only. Empty stays empty.
-    /// - Parameter purpose: what it is and whose, such as `provider/NAME`.
-    /// - Throws: `INTERNAL_ERROR` where the node has no encryption key.
+    /// - Parameter purpose: the kind and owner of the secret, such as `provider/NAME`.
+    /// - Throws: `INTERNAL_ERROR` if the node has no encryption key.
     package func sealSecret(_ secret: [UInt8], purpose: String) throws(ServiceError) -> [UInt8] {
         if secret.isEmpty { return [] }
         let key = try requiredClusterKey()
@@ -311,19 +310,12 @@ extension FieldVault {
 }
 
 /// One data key of a container, as the directory keeps it: wrapped by the cluster's encryption key, never in clear.
-package struct ContainerKey: Hashable, Sendable {
+package struct ContainerKey: Hashable, Sendable, WireMessage {
     /// From 1, one more with each rotation; values say which key sealed them.
     package var number: UInt64
     /// See `FieldVault.newContainerKey`.
     package var wrapped: [UInt8]
 
-    package init(number: UInt64, wrapped: [UInt8]) {
-        self.number = number
-        self.wrapped = wrapped
-    }
-}
-
-extension ContainerKey: WireMessage {
     package static var blank: Self { ContainerKey(number: 0, wrapped: []) }
 
     package mutating func fields(_ wire: inout WireFields) throws(WireError) {

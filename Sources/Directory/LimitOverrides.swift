@@ -2,7 +2,7 @@ package import RecordModel
 package import Wire
 
 /// One limit's new value.
-package struct LimitChange: Hashable, Sendable {
+package struct LimitChange: Hashable, Sendable, WireMessage {
     package var limit: ContainerLimit
     /// Nil: what was set is taken back.
     package var value: Int64?
@@ -11,10 +11,17 @@ package struct LimitChange: Hashable, Sendable {
         self.limit = limit
         self.value = value
     }
+
+    package static var blank: Self { LimitChange(.requestsPerSecond, nil) }
+
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.required(1, &limit)
+        try wire.field(2, &value)
+    }
 }
 
 /// The limits that were set for the cluster or for one container; all others are as they would be.
-package struct LimitOverrides: Hashable, Sendable {
+package struct LimitOverrides: Hashable, Sendable, WireMessage {
     /// Grows by one with every command that changes a value.
     package var epoch: UInt64 = 0
     package var values: [ContainerLimit: Int64] = [:]
@@ -29,36 +36,17 @@ package struct LimitOverrides: Hashable, Sendable {
         epoch += 1
         return true
     }
-}
 
-extension LimitChange: WireMessage {
-    package static var blank: Self { LimitChange(.requestsPerSecond, nil) }
+    package static var blank: Self { LimitOverrides() }
 
     package mutating func fields(_ wire: inout WireFields) throws(WireError) {
-        try wire.required(1, &limit)
-        try wire.field(2, &value)
-    }
-}
-
-extension LimitOverrides: WireCodable {
-    /// 1 epoch, 2 a limit and its value, sorted by the limits' names.
-    package func encode(to writer: inout WireWriter) {
-        writer.field(1, epoch)
-        for (limit, value) in values.sorted(by: { $0.key < $1.key }) {
-            writer.field(2) { LimitChange(limit, value).encode(to: &$0) }
-        }
+        try wire.field(1, &epoch)
+        try wire.field(2, &changes)
     }
 
-    package init(from reader: inout WireReader) throws(WireError) {
-        self.init()
-        while let field = try reader.nextField() {
-            switch field {
-            case 1: epoch = try reader.unsigned()
-            case 2:
-                let change = try reader.message(LimitChange.self)
-                values[change.limit] = change.value
-            default: try reader.skip()
-            }
-        }
+    /// The values, sorted by the limits' names.
+    private var changes: [LimitChange] {
+        get { values.sorted { $0.key < $1.key }.map { LimitChange($0.key, $0.value) } }
+        set { for change in newValue { values[change.limit] = change.value } }
     }
 }

@@ -21,12 +21,6 @@ package struct Session: Hashable, Sendable {
     package var token: Token
     /// For the audit log.
     package var accountName: String
-
-    /// The session of a token, and whose it is.
-    package init(token: Token, accountName: String) {
-        self.token = token
-        self.accountName = accountName
-    }
 }
 
 /// The sessions that were used last on this node. A value.

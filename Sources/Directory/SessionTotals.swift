@@ -42,8 +42,7 @@ enum SessionTotals {
         return try changes + [firstExpiry(in: db)]
     }
 
-    /// Looked up in the index whenever a session began or ended, so that nobody has to look through all of them for
-    /// those that have expired.
+    /// Uses the index, so that expired sessions are found without a scan.
     static func firstExpiry(in db: Database) throws -> DirectoryChange {
         .firstExpiry(try Int64.fetchOne(db, sql: "SELECT MIN(expires) FROM token WHERE expires IS NOT NULL"))
     }

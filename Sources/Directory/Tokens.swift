@@ -4,13 +4,12 @@ package import Wire
 
 /// What a token lets its bearer do.
 package enum TokenKind: Hashable, Sendable {
-    /// Names the container and environment that requests may address. `origins`: the web pages that may use it, all
-    /// where there are none. `callbackURL`: where sign-in sends the browser; nil: sign-in tells the page that opened
-    /// it.
+    /// Names the container and environment that requests may address. `origins`: the web pages that may use it; empty
+    /// means all. `callbackURL`: where sign-in sends the browser; nil: sign-in reports to the page that opened it.
     case api(container: String, environment: Environment, origins: [String], callbackURL: String?)
     /// Speaks for an account in one container. `expires` in milliseconds since 1970.
     case session(container: String, accountID: String, expires: Int64)
-    /// A session that began with signing in. The tokens that speak for it are signed and change; none of them is kept.
+    /// A session begun by sign-in. Its tokens are signed, change with each request and are not stored.
     case signIn(container: String, accountID: String, expires: Int64)
     /// Speaks for an administrator of the cluster, whom the audit log names so.
     case administrator(name: String)
@@ -28,7 +27,7 @@ package enum TokenKind: Hashable, Sendable {
         }
     }
 
-    /// Whose session it is; nil for none.
+    /// The session's account.
     package var accountID: String? {
         switch self {
         case .api, .administrator, .console, .consoleLink: nil
@@ -56,7 +55,7 @@ package enum TokenKind: Hashable, Sendable {
 }
 
 /// A token as it is kept: by its hash, never in clear.
-package struct Token: Hashable, Sendable {
+package struct Token: Hashable, Sendable, WireCodable {
     /// What administrators name it by: 16 hexadecimal digits, no secret.
     package var id: String
     /// SHA-256 of the secret's UTF-8 bytes; of a session begun by sign-in, which has no secret, `hash(ofSession:)` of
@@ -101,92 +100,83 @@ package struct Token: Hashable, Sendable {
     package static func hash(ofSecret secret: some StringProtocol) -> [UInt8] {
         Array(SHA256.hash(data: Array(secret.utf8)))
     }
-}
 
-extension Token: WireCodable {
-    /// 1 id, 2 secret's hash, 3 label, 4 created, 5 container, 6 environment (only of API tokens), 7 account's id, 8
-    /// expires, 9 origin, 10 callback URL, 11 whether begun by sign-in (left out when not), 12 the administrator's
-    /// name, 13 that of a session in the console, 14 that of a link to it.
     package func encode(to writer: inout WireWriter) {
-        writer.field(1, id)
-        writer.field(2, secretHash)
-        writer.field(3, label)
-        writer.field(4, signed: created)
-        writer.field(5, kind.container)
+        var parts = Parts(id: id, secretHash: secretHash, label: label, created: created, container: kind.container)
+        parts.accountID = kind.accountID
         switch kind {
         case .api(_, let environment, let origins, let callbackURL):
-            writer.field(6, environment.rawValue)
-            for origin in origins { writer.field(9, origin) }
-            if let callbackURL { writer.field(10, callbackURL) }
-        case .session(_, let accountID, let expires):
-            writer.field(7, accountID)
-            writer.field(8, signed: expires)
-        case .signIn(_, let accountID, let expires):
-            writer.field(7, accountID)
-            writer.field(8, signed: expires)
-            writer.field(11, true)
-        case .administrator(let name): writer.field(12, name)
-        case .console(let name, let expires):
-            writer.field(8, signed: expires)
-            writer.field(13, name)
-        case .consoleLink(let name, let expires):
-            writer.field(8, signed: expires)
-            writer.field(14, name)
+            (parts.environment, parts.origins, parts.callbackURL) = (environment, origins, callbackURL)
+        case .session: parts.expires = kind.expires
+        case .signIn: (parts.expires, parts.isSignIn) = (kind.expires, true)
+        case .administrator(let name): parts.administrator = name
+        case .console(let name, let expires): (parts.expires, parts.console) = (expires, name)
+        case .consoleLink(let name, let expires): (parts.expires, parts.consoleLink) = (expires, name)
         }
+        parts.encode(to: &writer)
     }
 
     package init(from reader: inout WireReader) throws(WireError) {
+        let parts = try Parts(from: &reader)
+        self.init(
+            id: parts.id, secretHash: parts.secretHash, kind: parts.kind, label: parts.label, created: parts.created)
+    }
+
+    /// The binary form.
+    private struct Parts: WireMessage {
+        var id = ""
+        var secretHash: [UInt8] = []
+        var label = ""
+        var created: Int64 = 0
         var container = ""
+        /// Of API tokens only.
         var environment: Environment?
-        var accountID = ""
-        var expires: Int64 = 0
+        var accountID: String?
+        var expires: Int64?
         var origins: [String] = []
         var callbackURL: String?
         var isSignIn = false
+        /// The names of administrators.
         var administrator: String?
         var console: String?
         var consoleLink: String?
-        self.init(
-            id: "", secretHash: [], kind: .session(container: "", accountID: "", expires: 0), label: "", created: 0)
-        while let field = try reader.nextField() {
-            switch field {
-            case 1: id = try reader.string()
-            case 2: secretHash = try reader.array()
-            case 3: label = try reader.string()
-            case 4: created = try reader.signed()
-            case 5: container = try reader.string()
-            case 6:
-                environment = try reader.choice()
-            case 7: accountID = try reader.string()
-            case 8: expires = try reader.signed()
-            case 9: origins.append(try reader.string())
-            case 10: callbackURL = try reader.string()
-            case 11: isSignIn = try reader.bool()
-            case 12: administrator = try reader.string()
-            case 13: console = try reader.string()
-            case 14: consoleLink = try reader.string()
-            default: try reader.skip()
-            }
+
+        static var blank: Self { Parts() }
+
+        mutating func fields(_ wire: inout WireFields) throws(WireError) {
+            try wire.field(1, &id)
+            try wire.field(2, &secretHash)
+            try wire.field(3, &label)
+            try wire.field(4, &created)
+            try wire.field(5, &container)
+            try wire.field(6, &environment)
+            try wire.field(7, &accountID)
+            try wire.field(8, &expires)
+            try wire.field(9, &origins)
+            try wire.field(10, &callbackURL)
+            try wire.field(11, &isSignIn, unless: false)
+            try wire.field(12, &administrator)
+            try wire.field(13, &console)
+            try wire.field(14, &consoleLink)
         }
-        if let administrator {
-            kind = .administrator(name: administrator)
-        } else if let console {
-            kind = .console(name: console, expires: expires)
-        } else if let consoleLink {
-            kind = .consoleLink(name: consoleLink, expires: expires)
-        } else if let environment {
-            kind = .api(container: container, environment: environment, origins: origins, callbackURL: callbackURL)
-        } else if isSignIn {
-            kind = .signIn(container: container, accountID: accountID, expires: expires)
-        } else {
-            kind = .session(container: container, accountID: accountID, expires: expires)
+
+        var kind: TokenKind {
+            let (accountID, expires) = (accountID ?? "", expires ?? 0)
+            if let administrator { return .administrator(name: administrator) }
+            if let console { return .console(name: console, expires: expires) }
+            if let consoleLink { return .consoleLink(name: consoleLink, expires: expires) }
+            if let environment {
+                return .api(container: container, environment: environment, origins: origins, callbackURL: callbackURL)
+            }
+            if isSignIn { return .signIn(container: container, accountID: accountID, expires: expires) }
+            return .session(container: container, accountID: accountID, expires: expires)
         }
     }
 }
 
 /// The public half of a key with which a server signs its requests; it speaks for an account in one container's
 /// environment.
-package struct ServerKey: Hashable, Sendable {
+package struct ServerKey: Hashable, Sendable, WireMessage {
     /// What requests and administrators name it by: 64 hexadecimal digits, no secret.
     package var id: String
     package var container: String
@@ -212,9 +202,7 @@ package struct ServerKey: Hashable, Sendable {
         self.label = label
         self.created = created
     }
-}
 
-extension ServerKey: WireMessage {
     package static var blank: Self {
         ServerKey(id: "", container: "", environment: .development, publicKey: [], accountID: "", label: "", created: 0)
     }
@@ -231,7 +219,7 @@ extension ServerKey: WireMessage {
 }
 
 /// That an account has a custom security role in one container's environment.
-package struct RoleMember: Hashable, Sendable {
+package struct RoleMember: Hashable, Sendable, WireMessage, Comparable {
     @Bytewise package var container: String
     package var environment: Environment
     @Bytewise package var role: String
@@ -243,17 +231,7 @@ package struct RoleMember: Hashable, Sendable {
         self.role = role
         self.accountID = accountID
     }
-}
 
-extension RoleMember: Comparable {
-    /// By container, environment, role, account's id.
-    package static func < (left: Self, right: Self) -> Bool {
-        (left.$container, left.environment.rawValue, left.$role, left.$accountID)
-            < (right.$container, right.environment.rawValue, right.$role, right.$accountID)
-    }
-}
-
-extension RoleMember: WireMessage {
     package static var blank: Self { RoleMember(container: "", environment: .development, role: "", accountID: "") }
 
     package mutating func fields(_ wire: inout WireFields) throws(WireError) {
@@ -261,5 +239,11 @@ extension RoleMember: WireMessage {
         try wire.required(2, &environment)
         try wire.field(3, &role)
         try wire.field(4, &accountID)
+    }
+
+    /// By container, environment, role, account's id.
+    package static func < (left: Self, right: Self) -> Bool {
+        (left.$container, left.environment.rawValue, left.$role, left.$accountID)
+            < (right.$container, right.environment.rawValue, right.$role, right.$accountID)
     }
 }

@@ -72,7 +72,7 @@ package final class UserNames: Sendable {
         }
     }
 
-    /// The ids of the accounts that may go by a name, from a snapshot of the tables: nearly always one or none.
+    /// The ids of the accounts that may have a name, from a snapshot of the tables: nearly always at most one.
     func candidates(for name: String, in container: String, _ db: Database) throws -> [String] {
         guard let wanted = Self.part(ofName: name) else { return [] }
         let prefixes = try known(wanted, in: container) ?? made(for: wanted, in: container, db)
@@ -105,7 +105,7 @@ package final class UserNames: Sendable {
         }
     }
 
-    /// Keeps an index in place of those that were not used for longest, and returns what it has under a name.
+    /// Stores an index, evicts the least recently used ones, and returns what it has under a name.
     private func keep(_ index: Index, of container: String, in state: inout State, for wanted: UInt64) -> [UInt64] {
         var index = index
         state.uses += 1
@@ -120,7 +120,7 @@ package final class UserNames: Sendable {
         return Self.found(wanted, in: index.entries) + (index.added[wanted] ?? [])
     }
 
-    /// The index with the accounts that were made since; nil where too many were, and it is to be made again.
+    /// The index extended by newer accounts; nil if they are too many, and it must be rebuilt.
     private func extended(_ index: Index, _ container: String) -> Index? {
         let new = additions.withLock { additions -> [String]? in
             guard index.position >= additions.firstNumber else { return nil }

@@ -2,7 +2,7 @@ package import RecordModel
 package import Wire
 
 /// One batch of writes to one store: all of it happens or nothing.
-package struct KeyValueCommand: Hashable, Sendable {
+package struct KeyValueCommand: Hashable, Sendable, WireMessage {
     /// The store that the batch changes.
     package var store: StoreKey
     /// When the leader made the command, in milliseconds since 1970. Apply has no other clock.
@@ -14,7 +14,6 @@ package struct KeyValueCommand: Hashable, Sendable {
     /// Which device wrote, in the client's words; returned in the feed so that a device knows its own changes.
     package var device: String?
 
-    /// Creates a value from its parts.
     package init(
         store: StoreKey, time: Int64, writes: [Write], idempotencyKey: [UInt8]? = nil, device: String? = nil
     ) {
@@ -26,7 +25,7 @@ package struct KeyValueCommand: Hashable, Sendable {
     }
 
     /// What becomes of one key.
-    package struct Write: Hashable, Sendable {
+    package struct Write: Hashable, Sendable, WireMessage {
         /// The key to write.
         package var key: String
         /// Nil deletes the key; a key that is not there stays so.
@@ -35,16 +34,21 @@ package struct KeyValueCommand: Hashable, Sendable {
         /// `KeyValueTables.absent` expects that the key has no value.
         package var expectedVersion: ChangeTag?
 
-        /// Creates a value from its parts.
         package init(key: String, value: PropertyValue?, expectedVersion: ChangeTag? = nil) {
             self.key = key
             self.value = value
             self.expectedVersion = expectedVersion
         }
-    }
-}
 
-extension KeyValueCommand: WireMessage {
+        package static var blank: Self { KeyValueCommand.Write(key: "", value: nil) }
+
+        package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+            try wire.field(1, &key)
+            try wire.field(2, &value)
+            try wire.field(3, &expectedVersion)
+        }
+    }
+
     package static var blank: Self { KeyValueCommand(store: .blank, time: 0, writes: []) }
 
     package mutating func fields(_ wire: inout WireFields) throws(WireError) {
@@ -53,16 +57,6 @@ extension KeyValueCommand: WireMessage {
         try wire.field(3, &writes)
         try wire.field(4, &idempotencyKey)
         try wire.field(5, &device)
-    }
-}
-
-extension KeyValueCommand.Write: WireMessage {
-    package static var blank: Self { KeyValueCommand.Write(key: "", value: nil) }
-
-    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
-        try wire.field(1, &key)
-        try wire.field(2, &value)
-        try wire.field(3, &expectedVersion)
     }
 }
 
@@ -88,11 +82,10 @@ package struct KeyValueLimits: Hashable, Sendable {
     package var idempotencyMilliseconds: Int64 = 24 * 3_600_000
     /// How long a deletion is remembered: 90 days, as of records.
     package var tombstoneMilliseconds: Int64 = 90 * 86_400_000
-    /// How many rows past their time a command forgets, of deletions and of answers each; more than it makes on
-    /// average, so that none stays for long.
+    /// How many expired rows a command removes, of deletions and of answers each; more than it makes on average, so
+    /// that they do not pile up.
     package var forgottenMax = 4
 
-    /// Creates the default value.
     package init() {}
 
     /// The ones in force. They are part of the state machine: replicas that apply one log must have the same.
@@ -100,7 +93,7 @@ package struct KeyValueLimits: Hashable, Sendable {
 }
 
 /// Names one key-value store: there is one for each user of a container's environment.
-package struct StoreKey: Hashable, Sendable {
+package struct StoreKey: Hashable, Sendable, WireMessage {
     /// The container.
     /// The environment of the container.
     @Bytewise package var container: String
@@ -108,15 +101,12 @@ package struct StoreKey: Hashable, Sendable {
     /// The user record name.
     @Bytewise package var user: String
 
-    /// Creates a value from its parts.
     package init(container: String, environment: Environment, user: String) {
         self.container = container
         self.environment = environment
         self.user = user
     }
-}
 
-extension StoreKey: WireMessage {
     package static var blank: Self { StoreKey(container: "", environment: .development, user: "") }
 
     package mutating func fields(_ wire: inout WireFields) throws(WireError) {

@@ -46,7 +46,7 @@ extension KeyValueTables {
                 """)
     }
 
-    /// Answers are kept for so much longer than they count, as nodes' clocks differ.
+    /// Answers are kept this much longer than they count, as nodes' clocks differ.
     private static let clockLeewayMilliseconds: Int64 = 3_600_000
 
     /// Forgets a few rows of any store of the shard that are past their time: part of every command, so that it is the
@@ -73,15 +73,13 @@ extension KeyValueTables {
                 """)
         let rows = try Row.fetchAll(statement, arguments: [time, limit])
         if rows.isEmpty { return 0 }
-        let removal = try db.cachedStatement(sql: "DELETE FROM kv_pair WHERE id = ?")
-        let floor = try db.cachedStatement(
-            sql: """
+        for row in rows {
+            try db.run("DELETE FROM kv_pair WHERE id = ?", [row[0] as Int64])
+            try db.run(
+                """
                 UPDATE kv_store SET tombstones = tombstones - 1, floor = max(floor, ?1)
                 WHERE id = ?2 AND tombstones > 0 AND sequence >= ?1
-                """)
-        for row in rows {
-            try removal.execute(arguments: [row[0] as Int64])
-            try floor.execute(arguments: [row[2] as Int64, row[1] as Int64])
+                """, [row[2] as Int64, row[1] as Int64])
             try Invariant.check(
                 db.changesCount == 1,
                 "store \(row[1] as Int64) counts no tombstone or is not that far, and one at \(row[2] as Int64) goes")
@@ -98,11 +96,9 @@ extension KeyValueTables {
             sql: "SELECT id, key FROM kv_answer WHERE time < ? ORDER BY time, id LIMIT ?")
         let rows = try Row.fetchAll(statement, arguments: [time, limit])
         if rows.isEmpty { return 0 }
-        let removal = try db.cachedStatement(sql: "DELETE FROM kv_answer WHERE id = ?")
-        for row in rows { try removal.execute(arguments: [row[0] as Int64]) }
+        for row in rows { try db.run("DELETE FROM kv_answer WHERE id = ?", [row[0] as Int64]) }
         if let last = rows.compactMap({ UUIDv7.milliseconds(of: Array($0[1] as Data)) }).max() {
-            let floor = try db.cachedStatement(sql: "UPDATE kv_state SET forgotten = max(forgotten, ?)")
-            try floor.execute(arguments: [last])
+            try db.run("UPDATE kv_state SET forgotten = max(forgotten, ?)", [last])
         }
         return rows.count
     }
@@ -205,32 +201,29 @@ struct StoreRow: Hashable {
         return UInt64(bitPattern: value)
     }
 
-    /// Writes the row, giving it its id if it has none.
+    /// Writes the row; a new one gets its id.
     mutating func save(_ key: StoreKey, in db: Database) throws -> Int64 {
         try check()
         if let id {
-            let statement = try db.cachedStatement(
-                sql: """
-                    UPDATE kv_store SET sequence = ?, floor = ?, keys = ?, bytes = ?, tombstones = ?, modified = ?
-                    WHERE id = ?
-                    """)
-            try statement.execute(
-                arguments: [
+            try db.run(
+                """
+                UPDATE kv_store SET sequence = ?, floor = ?, keys = ?, bytes = ?, tombstones = ?, modified = ?
+                WHERE id = ?
+                """,
+                [
                     Int64(bitPattern: sequence), Int64(bitPattern: floor), usage.keys, usage.bytes, tombstones,
-                    modified,
-                    id,
+                    modified, id,
                 ])
             try Invariant.check(db.changesCount == 1, "store \(id) has \(db.changesCount) rows")
             return id
         }
-        let statement = try db.cachedStatement(
-            sql: """
-                INSERT INTO kv_store
-                    (container, environment, user, incarnation, sequence, floor, keys, bytes, tombstones, modified)
-                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-                """)
-        try statement.execute(
-            arguments: [
+        try db.run(
+            """
+            INSERT INTO kv_store
+                (container, environment, user, incarnation, sequence, floor, keys, bytes, tombstones, modified)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            """,
+            [
                 blob(key.container), key.environment.column, blob(key.user), Int64(bitPattern: incarnation),
                 Int64(bitPattern: sequence), Int64(bitPattern: floor), usage.keys, usage.bytes, tombstones, modified,
             ])
@@ -242,6 +235,13 @@ struct StoreRow: Hashable {
 extension Environment {
     /// As the tables have it.
     var column: Int64 { self == .production ? 1 : 0 }
+}
+
+extension Database {
+    /// Runs a constant statement.
+    func run(_ sql: String, _ arguments: StatementArguments) throws {
+        try cachedStatement(sql: sql).execute(arguments: arguments)
+    }
 }
 
 /// Text as a blob.
@@ -318,10 +318,9 @@ enum StoredAnswer {
             kept = .conflict(conflicts.map { KeyValueConflict(key: $0.key, value: nil, version: nil) })
         }
         let id = try store.save(command.store, in: db)
-        let insert = try db.cachedStatement(
-            sql: "INSERT INTO kv_answer (store, key, time, digest, outcome) VALUES (?, ?, ?, ?, ?)")
-        try insert.execute(
-            arguments: [
+        try db.run(
+            "INSERT INTO kv_answer (store, key, time, digest, outcome) VALUES (?, ?, ?, ?, ?)",
+            [
                 id, Data(key), max(time, UUIDv7.milliseconds(of: key) ?? time), digest(of: command),
                 Data(kept.encoded()),
             ])
@@ -333,5 +332,30 @@ enum StoredAnswer {
         var writer = WireWriter()
         for write in command.writes { writer.field(1) { write.encode(to: &$0) } }
         return Int64(bitPattern: fnv1a(writer.bytes))
+    }
+}
+
+extension KeyValueTables {
+    /// Removes a part of a container's stores; repeated until nothing is left of them. A store that is made later has a
+    /// greater incarnation than any that went.
+    /// - Parameter rowsMax: rows that one part removes.
+    /// - Returns: whether nothing is left.
+    package static func removeContainer(_ container: String, rowsMax: Int = 500, in db: Database) throws -> Bool {
+        let find = try db.cachedStatement(
+            sql: "SELECT id, incarnation FROM kv_store WHERE container = ? ORDER BY environment, user LIMIT 1")
+        var budget = rowsMax
+        while let row = try Row.fetchOne(find, arguments: [blob(container)]) {
+            let (id, incarnation): (Int64, Int64) = (row[0], row[1])
+            for table in ["kv_pair", "kv_answer"] {
+                try db.run(
+                    "DELETE FROM \(table) WHERE id IN (SELECT id FROM \(table) WHERE store = ? LIMIT ?)", [id, budget])
+                budget -= db.changesCount
+            }
+            guard budget > 0 else { return false }
+            budget -= 1
+            try db.run("UPDATE kv_shard SET incarnation = max(incarnation, ?)", [incarnation + 1])
+            try db.run("DELETE FROM kv_store WHERE id = ?", [id])
+        }
+        return true
     }
 }

@@ -4,8 +4,8 @@ package import RecordModel
 import Wire
 
 extension KeyValueTables {
-    /// Pages of `list` and `changes` hold at most this many keys. Where their values are to be bounded too, a page ends
-    /// before the first one that the caller's `takes` refuses; it must take the first of a page.
+    /// Pages of `list` and `changes` hold at most this many keys. To bound their values too, a page ends before the
+    /// first key that the caller's `takes` refuses; it must accept the first of a page.
     package static let pageMax = 1024
 
     /// What a store holds; nothing if nothing was ever set.
@@ -187,10 +187,11 @@ package struct KeyValuePage: Hashable, Sendable {
 }
 
 /// Why a token cannot be followed.
-package enum KeyValueTokenExpiry: String, Hashable, Sendable, CaseIterable, CustomStringConvertible {
+package enum KeyValueTokenExpiry: String, Hashable, Sendable, CaseIterable, CustomStringConvertible, WireValue {
     /// The store was restored from a backup, and what the token saw may have been undone.
     case restored
-    /// Deletions after the token are no longer remembered, or it was given in clear and these are not taken any more.
+    /// Deletions after the token are forgotten, or it is an unsealed token of an earlier build, which is no longer
+    /// accepted.
     case tooOld
     /// The token is from a future that this store does not have.
     case ahead

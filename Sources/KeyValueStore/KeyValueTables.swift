@@ -147,9 +147,7 @@ extension KeyValueTables {
                 SELECT sequence FROM kv_pair WHERE store = ? AND value IS NULL ORDER BY sequence DESC LIMIT 1 OFFSET ?
                 """)
         guard let sequence = try Int64.fetchOne(last, arguments: [id, count]) else { return }
-        let removal = try db.cachedStatement(
-            sql: "DELETE FROM kv_pair WHERE store = ? AND value IS NULL AND sequence <= ?")
-        try removal.execute(arguments: [id, sequence])
+        try db.run("DELETE FROM kv_pair WHERE store = ? AND value IS NULL AND sequence <= ?", [id, sequence])
         let removed = db.changesCount
         try Invariant.check(
             removed <= store.tombstones - count,
@@ -218,8 +216,8 @@ extension KeyValueLimits {
         return nil
     }
 
-    /// Which limit a store would be over after a batch; nil if none, or if the batch does not make it worse. Only
-    /// the final state counts, so a batch may delete and set in any order.
+    /// The limit that a store would exceed after a batch; nil if it stays within all, or the batch does not make it
+    /// worse. Only the final state counts, so a batch may delete and set in any order.
     func problem(before: KeyValueUsage, after: KeyValueUsage) -> KeyValueRefusal? {
         if after.keys > keysMax, after.keys > before.keys {
             return KeyValueRefusal(.keys, actual: after.keys, max: keysMax)

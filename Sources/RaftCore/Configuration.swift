@@ -65,8 +65,8 @@ public enum Quorum {
         return min(incoming, outgoing)
     }
 
-    /// Won with a majority of yes, lost when that cannot come any more.
-    /// - Parameter vote: what a replica answered; nil if it has not.
+    /// Won with a majority of yes, lost when that is no longer possible.
+    /// - Parameter vote: a replica's answer; nil without one.
     public static func election(_ configuration: Configuration, vote: (ReplicaID) -> Bool?) -> Result {
         if isMajority(configuration, where: { vote($0) == true }) { return .won }
         return isMajority(configuration, where: { vote($0) != false }) ? .pending : .lost

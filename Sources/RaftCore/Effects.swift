@@ -48,15 +48,8 @@ public struct RoleChange: Hashable, Sendable {
     public var role: Role
     /// The replica's current term.
     public var term: Term
-    /// Nil while none is known.
+    /// Nil while unknown.
     public var leader: ReplicaID?
-
-    /// Creates a role change from its parts.
-    public init(role: Role, term: Term, leader: ReplicaID?) {
-        self.role = role
-        self.term = term
-        self.leader = leader
-    }
 }
 
 /// A read that is linearizable once `index` is applied (dissertation section 6.4).
@@ -65,12 +58,6 @@ public struct ReadReady: Hashable, Sendable {
     public var id: UInt64
     /// The read may run once the state machine has applied this entry.
     public var index: LogIndex
-
-    /// Creates a ready read from its parts.
-    public init(id: UInt64, index: LogIndex) {
-        self.id = id
-        self.index = index
-    }
 }
 
 /// A read that this replica cannot give an index. A retry helps: at `leader` if there is one, else later.
@@ -84,17 +71,10 @@ public struct FailedRead: Hashable, Sendable {
 
     /// Why a read got no index.
     public enum Reason: Hashable, Sendable {
-        /// Another replica leads, or none, or this one ceased to lead while the read waited.
+        /// This replica does not lead, or ceased to lead while the read waited.
         case notLeader
         /// `RaftSettings.pendingReadsMax` reads wait already.
         case overloaded
-    }
-
-    /// Creates a failed read from its parts.
-    public init(id: UInt64, leader: ReplicaID?, reason: Reason) {
-        self.id = id
-        self.leader = leader
-        self.reason = reason
     }
 }
 
@@ -110,15 +90,6 @@ public struct LoadRequest: Hashable, Sendable {
     public var bytesMax: Int
     /// The leader's term: a later term makes the answer void.
     public var term: Term
-
-    /// Creates a load request from its parts.
-    public init(follower: ReplicaID, from: LogIndex, through: LogIndex, bytesMax: Int, term: Term) {
-        self.follower = follower
-        self.from = from
-        self.through = through
-        self.bytesMax = bytesMax
-        self.term = term
-    }
 }
 
 /// Entries that a leader has appended. They are committed if and when the entry at each index, with this term, is.
@@ -127,12 +98,6 @@ public struct Proposal: Hashable, Sendable {
     public var first: LogPosition
     /// How many of the proposed commands, from the first on.
     public var count: Int
-
-    /// Creates a proposal from its parts.
-    public init(first: LogPosition, count: Int) {
-        self.first = first
-        self.count = count
-    }
 }
 
 /// Why a proposal was refused. Nothing was appended, so proposing again is safe.

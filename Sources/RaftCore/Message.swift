@@ -40,7 +40,7 @@ public struct Message: Hashable, Sendable {
 public struct AppendRequest: Hashable, Sendable {
     /// The position of the entry before the first one sent.
     public var previous: LogPosition
-    /// The entries, without a gap; none if the leader only asks where the logs agree.
+    /// The entries, without a gap; empty if the leader only asks where the logs agree.
     public var entries: [Entry]
     /// The leader's commit index, which may lie beyond the entries sent.
     public var commit: LogIndex
@@ -57,8 +57,8 @@ public struct AppendRequest: Hashable, Sendable {
 public enum AppendResponse: Hashable, Sendable {
     /// The receiver has durably what the leader has up to this index.
     case accepted(match: LogIndex)
-    /// The receiver has another entry, or none, at `previous`. The leader should try again at or before `hint`, the
-    /// greatest position at which the logs may agree.
+    /// The receiver's log does not match at `previous`. The leader should try again at or before `hint`, the greatest
+    /// position at which the logs may agree.
     case rejected(previous: LogIndex, hint: LogPosition)
 }
 
@@ -99,9 +99,7 @@ public struct Entry: Hashable, Sendable {
         case .configuration(let configuration): 64 + 16 * configuration.all.count
         }
     }
-}
 
-extension Entry {
     /// The most bytes of one command, encoded. A larger one is refused before it is in any log.
     ///
     /// A command is kept whole and sent whole, so every node asserts this order when it starts: a command is smaller

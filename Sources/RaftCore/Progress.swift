@@ -20,7 +20,7 @@ struct Progress: Hashable, Sendable {
     private(set) var lastProgress: MonotonicTime
     /// The latest round of heartbeats that it answered.
     private(set) var confirmedRound: UInt64 = 0
-    /// When the latest round that it answered, of those that count for the lease, was sent.
+    /// When the latest answered round that counts for the lease was sent.
     private(set) var confirmedAt: MonotonicTime?
     private(set) var catchUp: CatchUp
 
@@ -66,7 +66,7 @@ struct Progress: Hashable, Sendable {
         if let sentAt { confirmedAt = sentAt }
     }
 
-    /// No round that it answered counts for the lease any more.
+    /// Rounds answered so far no longer count for the lease.
     mutating func forgetConfirmations() { confirmedAt = nil }
 
     /// Notes what the follower has of a log that ends at `last`. Returns whether that is more than was known.

@@ -76,8 +76,8 @@ extension Raft {
         }
     }
 
-    /// Tells removed replicas that their removal is committed, so that they stop campaigning. Those that were up to
-    /// date have the entry. Any other may still ask for votes, which disturbs no leader (section 4.2.3).
+    /// Tells removed replicas that their removal is committed, so that they stop campaigning. Up-to-date ones have the
+    /// entry. Others may still ask for votes, which does not disturb a leader (section 4.2.3).
     private mutating func dismissLeaving() {
         let index = configurations[configurations.count - 1].index
         guard !leaving.isEmpty, let indexTerm = log.term(at: index) else { return }
@@ -109,7 +109,7 @@ extension Raft {
 }
 
 /// Why a change of members was refused. Nothing was appended.
-public enum ConfigurationChangeError: Error, Hashable, Sendable {
+public enum ConfigurationChangeError: Error, Hashable, Sendable, CustomStringConvertible {
     /// This replica does not lead. A retry helps, at `hint` if there is one.
     case notLeader(hint: ReplicaID?)
     /// The leader has not committed an entry of its own term yet, so it does not know which configuration is committed.
@@ -136,9 +136,7 @@ public enum ConfigurationChangeError: Error, Hashable, Sendable {
     /// Too many of the new voters were silent for an election timeout: the rest is not a majority. A retry helps when
     /// they are back.
     case majoritySilent([ReplicaID])
-}
 
-extension ConfigurationChangeError: CustomStringConvertible {
     /// What was wrong and what to do about it.
     public var description: String {
         switch self {

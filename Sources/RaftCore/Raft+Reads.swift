@@ -48,7 +48,7 @@ extension Raft {
         return MonotonicTime(nanoseconds: now.nanoseconds - now.nanoseconds % interval).adding(nanoseconds: interval)
     }
 
-    /// Releases the reads whose round a majority has answered, and starts a round for those that arrived since.
+    /// Releases reads whose round a majority answered, and starts a round for newer ones.
     mutating func advanceReads() {
         let confirmed = Quorum.reached(configuration) { voter in
             voter == id ? round : followers.first { $0.id == voter }?.confirmedRound ?? 0

@@ -165,8 +165,8 @@ extension Raft {
         commitAsFollower(through: min(request.commit, matched))
     }
 
-    /// Appends those entries that the log does not hold, in place of those that contradict them. Returns whether
-    /// there were any.
+    /// Appends missing entries, replacing conflicting ones.
+    /// - Returns: whether there were any.
     private mutating func appendNew(_ entries: [Entry]) -> Bool {
         guard let first = entries.firstIndex(where: { !log.contains($0.position) }) else { return false }
         let new = Array(entries[first...])
@@ -274,10 +274,10 @@ extension Raft {
         replicate(to: offset)
     }
 
-    /// What a leader tells of what is committed: nothing that it could lose itself.
+    /// The commit index that a leader reports: never more than is durable here.
     var announcedCommit: LogIndex { min(commitIndex, log.durable) }
 
-    /// A leader of this term said that so much is committed.
+    /// A leader of this term reported its commit index.
     mutating func heardCommit(_ index: LogIndex, from leader: ReplicaID) {
         guard let known = leaderCommit, known.leader == leader, known.term == term else {
             leaderCommit = LeaderCommit(leader: leader, term: term, index: index)

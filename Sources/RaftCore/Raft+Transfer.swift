@@ -89,7 +89,7 @@ struct Transfer: Hashable, Sendable {
 }
 
 /// Why a leader does not hand over. Nothing was changed.
-public enum TransferError: Error, Hashable, Sendable {
+public enum TransferError: Error, Hashable, Sendable, CustomStringConvertible {
     /// This replica does not lead. A retry helps, at `hint` if there is one.
     case notLeader(hint: ReplicaID?)
     /// The target leads already.
@@ -101,9 +101,7 @@ public enum TransferError: Error, Hashable, Sendable {
     case notCaughtUp(ReplicaID, missingEntries: UInt64)
     /// The leader hands over to another one already. A retry helps when that is done, given up or cancelled.
     case underway(to: ReplicaID)
-}
 
-extension TransferError: CustomStringConvertible {
     /// What was wrong and what to do about it.
     public var description: String {
         switch self {

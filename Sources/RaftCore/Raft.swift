@@ -18,7 +18,7 @@ public struct Raft: Hashable, Sendable {
     public let settings: RaftSettings
     /// What the replica is doing.
     public internal(set) var role = Role.follower
-    /// The leader of this term; nil while none is known.
+    /// The leader of this term, if known.
     public internal(set) var leader: ReplicaID?
     /// Everything up to here is committed. `Effects.commitIndex` may lag behind it until this replica's log is durable.
     public internal(set) var commitIndex: LogIndex

@@ -44,7 +44,7 @@ struct RaftLog: Hashable, Sendable {
         cache.reverse()
     }
 
-    /// The first entry in memory; the one after the last if there is none.
+    /// The index of the first entry in memory; one past the last without entries.
     var cacheFirst: LogIndex { cache.first?.index ?? last.index.next }
 
     /// The entry's term; nil if it is compacted away or beyond the end.
@@ -55,7 +55,7 @@ struct RaftLog: Hashable, Sendable {
 
     func contains(_ position: LogPosition) -> Bool { term(at: position.index) == position.term }
 
-    /// The greatest index that is at most `limit` and whose term is at most `term`; nil if it is compacted away.
+    /// The greatest index up to `limit` whose term is at most `term`.
     func greatestIndex(through limit: LogIndex, termAtMost term: Term) -> LogIndex? {
         let limit = min(limit, last.index)
         if let found = runs.greatestIndex(through: limit, termAtMost: term) { return found }
@@ -147,8 +147,7 @@ struct RaftLog: Hashable, Sendable {
         cutTerm = max(cutTerm, term)
     }
 
-    /// Drops the oldest entries from memory until a quarter of `bytesMax` is free, but none after `keep` or not
-    /// durable.
+    /// Drops the oldest entries from memory until a quarter of `bytesMax` is free, but only durable ones up to `keep`.
     mutating func trim(toBytes bytesMax: Int, keepingAfter keep: LogIndex) {
         guard cachedBytes > bytesMax else { return }
         var bytes = cachedBytes
@@ -196,7 +195,7 @@ struct TermRuns: Hashable, Sendable {
         return low == 0 ? nil : starts[low - 1].term
     }
 
-    /// The greatest index that is at most `limit` and whose term is at most `term`; nil if there is none.
+    /// The greatest index up to `limit` whose term is at most `term`.
     func greatestIndex(through limit: LogIndex, termAtMost term: Term) -> LogIndex? {
         var end = limit
         for start in starts.reversed() where start.index <= limit {

@@ -33,7 +33,7 @@ public struct RestoredState: Hashable, Sendable {
     /// Everything up to here is in the state machine and no longer in the log. For a new group: `LogPosition.zero`
     /// and the first configuration.
     public var snapshot: SnapshotMark
-    /// The last entry of the log; `snapshot.position` if the log holds none.
+    /// The last entry of the log; `snapshot.position` without entries.
     public var lastLog: LogPosition
     /// The first position of each run of equal terms in the log after the snapshot, oldest first.
     public var terms: [LogPosition]
@@ -103,7 +103,7 @@ public struct RaftStatus: Hashable, Sendable {
     public var role: Role
     /// The latest term seen.
     public var term: Term
-    /// The leader of this term; nil while none is known.
+    /// The leader of this term, if known.
     public var leader: ReplicaID?
     /// Everything up to here is compacted away.
     public var snapshot: LogPosition

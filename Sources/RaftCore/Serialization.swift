@@ -68,11 +68,7 @@ extension Message: WireEncodable, WireDecodable {
         case .voteResponse(let granted): writer.field(7, granted)
         case .appendRequest(let request): writer.field(8) { request.encode(to: &$0) }
         case .appendResponse(let response): writer.field(9) { response.encode(to: &$0) }
-        case .heartbeatRequest(let commit, let round):
-            writer.field(10) { request in
-                request.field(1, commit.rawValue)
-                request.field(2, round)
-            }
+        case .heartbeatRequest(let commit, let round): writer.parts(10, commit.rawValue, round)
         case .heartbeatResponse(let round): writer.field(11, round)
         case .timeoutNow: writer.field(12, true)
         }
@@ -95,7 +91,7 @@ extension Message: WireEncodable, WireDecodable {
             case 7: body = .voteResponse(granted: try reader.bool())
             case 8: body = .appendRequest(try reader.message())
             case 9: body = .appendResponse(try reader.message())
-            case 10: body = try Self.heartbeatRequest(&reader)
+            case 10: body = try reader.parts { .heartbeatRequest(commit: LogIndex($0), round: $1) }
             case 11: body = .heartbeatResponse(round: try reader.unsigned())
             case 12: body = try reader.bool() ? .timeoutNow : nil
             default: try reader.skip()
@@ -117,20 +113,6 @@ extension Message: WireEncodable, WireDecodable {
             }
         }
         return .voteRequest(lastLog: lastLog, isTransfer: isTransfer)
-    }
-
-    private static func heartbeatRequest(_ reader: inout WireReader) throws(WireError) -> Body {
-        var request = try reader.nested()
-        var commit = LogIndex.zero
-        var round: UInt64 = 0
-        while let field = try request.nextField() {
-            switch field {
-            case 1: commit = LogIndex(try request.unsigned())
-            case 2: round = try request.unsigned()
-            default: try request.skip()
-            }
-        }
-        return .heartbeatRequest(commit: commit, round: round)
     }
 }
 

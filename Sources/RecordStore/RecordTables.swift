@@ -56,3 +56,101 @@ package final class RecordTables: Sendable {
         return loaded
     }
 }
+
+extension RecordTables {
+    /// The zones of a database that live in this shard and were written to or created, by name in byte order.
+    package static func zones(of database: DatabaseKey, in db: Database) throws -> [ZoneState] {
+        let rows = Rows(db: db)
+        guard let schema = try rows.schema(database),
+            let databaseID = try rows.databaseID(database, schemaID: schema.id)
+        else { return [] }
+        return try SQLStatement(
+            cached:
+                "SELECT \(ZoneRow.columns), z.name FROM zone z WHERE z.database = ? AND z.state = 0 ORDER BY z.name",
+            in: db
+        ).all(.integer(databaseID)) { ZoneRow($0).described(as: $0.text(ZoneRow.columnCount)) }
+    }
+
+    /// One zone; nil if it does not live here. A default zone always lives.
+    package static func zone(_ key: ZoneKey, in db: Database) throws -> ZoneState? {
+        let rows = Rows(db: db)
+        if let schema = try rows.schema(key.database),
+            let databaseID = try rows.databaseID(key.database, schemaID: schema.id),
+            let zone = try rows.latestZone(databaseID: databaseID, name: key.name), zone.state == ZoneLife.live
+        {
+            return zone.described(as: key.name)
+        }
+        return key.isDefault ? ZoneState(name: key.name, incarnation: 0, sequence: 0) : nil
+    }
+
+    /// The same for a node that holds a schema version: a shard with a lower one may hold zones that a reset took away.
+    /// - Returns: `.found` or `.needsSchema`.
+    package static func zones(
+        of database: DatabaseKey, schemaVersion: UInt64, in db: Database
+    ) throws -> ReadOutcome<[ZoneState]> {
+        let installed = try Rows(db: db).schema(database)?.version ?? 0
+        guard installed >= schemaVersion else { return .needsSchema(installed: installed) }
+        return .found(try zones(of: database, in: db))
+    }
+
+    /// The same for a node that holds a schema version: a shard with a lower one may hold zones that a reset took away.
+    /// - Returns: `.found` or `.needsSchema`.
+    package static func zone(
+        _ key: ZoneKey, schemaVersion: UInt64, in db: Database
+    ) throws -> ReadOutcome<ZoneState?> {
+        let installed = try Rows(db: db).schema(key.database)?.version ?? 0
+        guard installed >= schemaVersion else { return .needsSchema(installed: installed) }
+        return .found(try zone(key, in: db))
+    }
+
+    /// Gives every zone and database of a restored shard a new incarnation, so that tags, tokens and cursors of the
+    /// lost future are recognised. What has an incarnation that is not below `value` keeps it. `value` must be above
+    /// every incarnation that the lost future may have given.
+    package static func startNewIncarnation(
+        _ value: UInt64, level: FeatureLevel = FeatureLevel.supported.upperBound, in db: Database
+    ) throws {
+        // Leaves room above for zones that are recreated.
+        let floor = SQLValue.integer(Int64(min(value, 1 << 62)))
+        for sql in [
+            "UPDATE record_state SET incarnation_floor = max(incarnation_floor, ?)",
+            "UPDATE zone SET incarnation = ?1 WHERE state = 0 AND incarnation < ?1",
+            "UPDATE database SET incarnation = ?1 WHERE incarnation < ?1",
+        ] {
+            try SQLStatement(cached: sql, in: db).run(floor)
+        }
+        guard level >= .notifications else { return }
+        try Outbox(db: db, level: level).begin(incarnation: Int64(min(value, 1 << 62)))
+    }
+
+    /// Feeds all rows of all tables, as values in a fixed order, to a hash; replicas that applied the same commands
+    /// feed the same bytes, whatever their pages look like.
+    package static func stateHash(in db: Database, into hash: ([UInt8]) -> Void) throws {
+        for table in allTables {
+            hash(Array(table.name.utf8))
+            let select = try SQLStatement(cached: "SELECT * FROM \(table.name) ORDER BY \(table.order)", in: db)
+            try select.forEach([]) { row in
+                var bytes: [UInt8] = []
+                for column in 0..<row.columnCount { row.appendValue(column, to: &bytes) }
+                hash(bytes)
+                return true
+            }
+        }
+    }
+}
+
+extension SQLRow {
+    /// A kind, a length for text and bytes, and the value.
+    fileprivate func appendValue(_ column: Int32, to output: inout [UInt8]) {
+        if isNull(column) {
+            output.append(0)
+        } else if isInteger(column) {
+            output.append(1)
+            withUnsafeBytes(of: integer(column).littleEndian) { output.append(contentsOf: $0) }
+        } else {
+            let value = bytes(column)
+            output.append(2)
+            withUnsafeBytes(of: UInt64(value.count).littleEndian) { output.append(contentsOf: $0) }
+            output.append(contentsOf: value)
+        }
+    }
+}

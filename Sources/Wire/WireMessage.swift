@@ -3,8 +3,8 @@ package typealias WireMessage = WireDecodable & WireEncodable & WireFieldList
 
 /// One list of a message's fields, for its writer and its reader.
 ///
-/// This and what it is made of is public, although only this package sees it: only public functions are specialised in
-/// other modules.
+/// Public, with what it uses, although only this package sees it: only public functions are specialised in other
+/// modules.
 public protocol WireFieldList: WireValue {
     /// A message before anything of it was read; it keeps what it has here of fields that are not there.
     static var blank: Self { get }
@@ -46,7 +46,7 @@ public struct WireFields {
     @usableFromInline var number = -1
     /// Where the reader was when it began to walk.
     @usableFromInline var before = -1
-    /// Fields below 64 that must be there, and those of them that were.
+    /// The required fields, all below 64, and those of them that were read.
     @usableFromInline var required: UInt64 = 0
     @usableFromInline var seen: UInt64 = 0
 

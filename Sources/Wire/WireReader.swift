@@ -10,7 +10,7 @@ public enum WireError: Error, Hashable, Sendable {
     case missingField(Int)
     /// A value outside what the message allows.
     case invalidValue(field: Int)
-    /// A field that this build does not know, where none may be passed over.
+    /// An unknown field in a strict message.
     case unknownField(Int)
     /// A value of an enumeration that this build does not know.
     case unknownValue(field: Int)
@@ -164,22 +164,6 @@ public struct WireReader: Sendable {
     package mutating func message<Value: WireDecodable>(_: Value.Type = Value.self) throws(WireError) -> Value {
         var reader = try nested()
         return try Value(from: &reader)
-    }
-
-    /// The current field as a value of an enumeration, by its number.
-    @inlinable
-    public mutating func choice<Value: RawRepresentable<UInt64>>(_: Value.Type = Value.self) throws(WireError) -> Value
-    {
-        guard let value = Value(rawValue: try unsigned()) else { throw .unknownValue(field: number) }
-        return value
-    }
-
-    /// The current field as a value of an enumeration, by its name.
-    @inlinable
-    public mutating func choice<Value: RawRepresentable<String>>(_: Value.Type = Value.self) throws(WireError) -> Value
-    {
-        guard let value = Value(rawValue: try string()) else { throw .unknownValue(field: number) }
-        return value
     }
 
     /// The current field as the bits of a set of options.

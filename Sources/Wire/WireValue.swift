@@ -60,7 +60,7 @@ extension WireValue where Self: RawRepresentable, RawValue: WireValue {
 
 /// A set of options that is a field by its bits.
 package protocol WireOptions: OptionSet, WireValue where RawValue: FixedWidthInteger & WireValue {
-    /// Those that this build knows.
+    /// All that this build knows.
     static var known: Self { get }
 }
 

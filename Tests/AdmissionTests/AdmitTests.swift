@@ -1,8 +1,9 @@
-import Admission
 import Authorization
-import Directory
 import RecordModel
 import Testing
+
+@testable import Admission
+@testable import Directory
 
 @Suite("Admission")
 struct AdmitTests {

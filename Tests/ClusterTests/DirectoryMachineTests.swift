@@ -1,4 +1,3 @@
-import Directory
 import GRDB
 import RaftCore
 import RecordModel
@@ -6,6 +5,7 @@ import Testing
 import Wire
 
 @testable import Cluster
+@testable import Directory
 
 @Suite("Sessions in a node's memory")
 struct DirectoryMachineTests {

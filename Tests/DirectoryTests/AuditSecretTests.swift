@@ -1,6 +1,7 @@
-import Directory
 import RecordModel
 import Testing
+
+@testable import Directory
 
 @Suite("Secrets and the audit log")
 struct AuditSecretTests {

@@ -1,8 +1,9 @@
-import Directory
 import GRDB
 import RecordModel
 import Testing
 import Wire
+
+@testable import Directory
 
 @Suite("The directory")
 struct DirectoryTests {

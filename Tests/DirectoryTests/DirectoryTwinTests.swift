@@ -1,7 +1,8 @@
-import Directory
 import GRDB
 import RecordModel
 import Testing
+
+@testable import Directory
 
 /// Random commands, against the tables and against a naive account of sessions and roles.
 @Suite("Random commands")

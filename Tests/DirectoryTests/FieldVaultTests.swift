@@ -1,6 +1,7 @@
-import Directory
 import RecordModel
 import Testing
+
+@testable import Directory
 
 @Suite("The vault of encrypted fields")
 struct FieldVaultTests {

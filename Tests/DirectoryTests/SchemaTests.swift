@@ -1,6 +1,7 @@
-import Directory
 import RecordModel
 import Testing
+
+@testable import Directory
 
 @Suite("Schemas in the directory")
 struct SchemaTests {

@@ -1,5 +1,6 @@
-import Directory
 import Testing
+
+@testable import Directory
 
 @Suite("Sessions in memory")
 struct SessionCacheTests {

@@ -1,6 +1,7 @@
-import Directory
 import RecordModel
 import Testing
+
+@testable import Directory
 
 @Suite("Passwords, sessions and lock-outs in the directory")
 struct SessionTests {

@@ -51,6 +51,8 @@ struct CommentTests {
             @frozen
             package struct One {
                 public init() {}
+                package init(_ one: Int) {}
+                package init?(one: Int) {}
                 package import Two
                 // No documentation.
                 package static let three = "public let four"
@@ -61,9 +63,9 @@ struct CommentTests {
             }
             """)
         let shared = source.lines.indices.filter { Self.isShared(source.codeText($0)) }
-        #expect(shared == [2, 3, 6, 8])
-        #expect(shared.filter { !Self.isDocumented($0, source) } == [3, 6])
-        #expect(source.lines.indices.filter(source.endsInComment) == [0, 5, 7, 10])
+        #expect(shared == [2, 3, 5, 8, 10])
+        #expect(shared.filter { !Self.isDocumented($0, source) } == [3, 5, 8])
+        #expect(source.lines.indices.filter(source.endsInComment) == [0, 7, 9, 12])
     }
 
     private static let keywords: Set<Substring> = [
@@ -89,6 +91,8 @@ struct CommentTests {
             words[..<access].allSatisfy({ $0.hasPrefix("@") || $0 == "final" || $0 == "static" || $0 == "nonisolated" })
         else { return false }
         let rest = words[(access + 1)...].first { keywords.contains($0) || $0 == "import" || $0 == "extension" }
+        // The parameters of an initializer are named as the properties, which are documented.
+        if rest == "init", words[access] == "package", !line.contains("init?") { return false }
         return rest.map(keywords.contains) ?? false
     }
 

@@ -1,7 +1,8 @@
 import GRDB
 import RecordModel
-import RecordStore
 import Testing
+
+@testable import RecordStore
 
 @Suite("quotas: what fits, to the byte")
 struct QuotaTests {

@@ -1,6 +1,7 @@
 import Authorization
 import RecordModel
-import RecordStore
+
+@testable import RecordStore
 
 extension RecordTwin {
     mutating func modifyRecords(_ command: ModifyRecords) -> RecordOutcome {

@@ -1,5 +1,6 @@
 import RecordModel
-import RecordStore
+
+@testable import RecordStore
 
 /// What a database was given and gave back.
 struct Allotment {

@@ -1,8 +1,9 @@
 import Authorization
 import GRDB
 import RecordModel
-import RecordStore
 import Testing
+
+@testable import RecordStore
 
 @Suite("zones, batches, permissions, retries and schemas")
 struct RulesTests {

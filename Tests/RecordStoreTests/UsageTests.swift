@@ -1,9 +1,10 @@
 import Authorization
 import GRDB
 import RecordModel
-import RecordStore
 import Testing
 import Wire
+
+@testable import RecordStore
 
 @Suite("usage: what counters and recounts tell")
 struct UsageTests {

@@ -1,7 +1,7 @@
 import RecordModel
-import RecordStore
 import Testing
 
+@testable import RecordStore
 @testable import Service
 
 @Suite("Usage out of the pages of several shards")

@@ -1,7 +1,8 @@
 import RaftCore
-import Storage
 import Synchronization
 import Testing
+
+@testable import Storage
 
 @Suite("Raft log") struct RaftLogTests {
     let folder = TemporaryFolder()

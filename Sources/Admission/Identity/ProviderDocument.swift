@@ -1,3 +1,4 @@
+import Foundation
 package import RecordModel
 
 /// What an identity provider says of itself (OpenID Connect Discovery 1.0), held against what the administrator said of
@@ -71,45 +72,14 @@ package struct ProviderDocument: Hashable, Sendable {
         return authorizationEndpoint + (authorizationEndpoint.contains("?") ? "&" : "?") + query
     }
 
-    /// Text for a query: everything but unreserved characters as `%` and two digits.
+    /// RFC 3986, section 2.3.
+    private static let unreserved = CharacterSet(
+        charactersIn: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+
     private static func escaped(_ text: String) -> String {
-        let digits = Array("0123456789ABCDEF".utf8)
-        var escaped: [UInt8] = []
-        for byte in text.utf8 {
-            switch byte {
-            case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
-                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
-                UInt8(ascii: "~"):
-                escaped.append(byte)
-            default: escaped += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
-            }
-        }
-        return String(decoding: escaped, as: UTF8.self)
+        text.addingPercentEncoding(withAllowedCharacters: unreserved) ?? ""
     }
-}
 
-/// What a node asks of a provider's authorization endpoint.
-package struct AuthorizationRequest: Hashable, Sendable {
-    package var clientID: String
-    /// Where the provider sends the browser afterwards.
-    package var redirectAddress: String
-    /// Comes back unchanged; a ticket.
-    package var state: String
-    /// Comes back in the identity token.
-    package var nonce: String
-    package var codeChallenge: String
-    package var scopes = ["openid", "email", "profile"]
-
-    package init(clientID: String, redirectAddress: String, state: String, nonce: String, codeChallenge: String) {
-        self.clientID = clientID
-        self.redirectAddress = redirectAddress
-        self.state = state
-        self.nonce = nonce
-        self.codeChallenge = codeChallenge
-    }
-}
-
-extension ProviderDocument {
     /// An endpoint with TLS, or without on this machine for a provider that is there too.
     private static func endpoint(_ name: String, in json: JSONValue, issuer: String) throws(ServiceError) -> String {
         guard let text = json[name]?.string, let address = WebAddress(text), !address.rest.contains("#") else {
@@ -138,5 +108,26 @@ extension ProviderDocument {
 
     static func unusable(_ issuer: String, _ reason: String) -> ServiceError {
         ServiceError(.internalError, "the identity provider '\(issuer)' cannot be used: \(reason)")
+    }
+}
+
+/// What a node asks of a provider's authorization endpoint.
+package struct AuthorizationRequest: Hashable, Sendable {
+    package var clientID: String
+    /// Where the provider sends the browser afterwards.
+    package var redirectAddress: String
+    /// Comes back unchanged; a ticket.
+    package var state: String
+    /// Comes back in the identity token.
+    package var nonce: String
+    package var codeChallenge: String
+    package var scopes = ["openid", "email", "profile"]
+
+    package init(clientID: String, redirectAddress: String, state: String, nonce: String, codeChallenge: String) {
+        self.clientID = clientID
+        self.redirectAddress = redirectAddress
+        self.state = state
+        self.nonce = nonce
+        self.codeChallenge = codeChallenge
     }
 }

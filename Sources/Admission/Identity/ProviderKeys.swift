@@ -17,7 +17,7 @@ package struct ProviderKeys: Sendable {
         var key: JWK
     }
 
-    /// Tokens are signed by these, and by no others: not `none`, nor any HMAC, whatever a token's header says.
+    /// The only accepted algorithms, whatever a token's header says; neither `none` nor HMAC is among them.
     static let rsaAlgorithms = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512"]
     private static let keysMax = 64
     /// 8,192 bits in Base64URL: larger keys cost more time than a sign-in is worth.
@@ -88,9 +88,7 @@ package struct ProviderKeys: Sendable {
         else { return nil }
         return (["EdDSA"], .octetKeyPair(.eddsa, identifier: nil, x: x, y: nil, curve: .ed25519))
     }
-}
 
-extension ProviderKeys {
     /// Whether the set has the key that an identity token names. Where not, the provider may have changed its keys:
     /// read the set again, once, before `IdentityToken.verify` is believed. False for what is no token, too.
     package func hasKey(for idToken: String) -> Bool {

@@ -17,8 +17,8 @@ package final class ReplayGuard: Sendable {
         case new
         /// Used before: a replay.
         case used
-        /// Dated when somebody else remembered, or as early as what had to be forgotten: it may be either. The
-        /// request is to be signed anew.
+        /// Dated in another leader's time, or as early as forgotten signatures: it may be new or used. The request must
+        /// be signed again.
         case tooOld
         /// Dated so far ahead; nothing was remembered. Ask again then.
         case ahead(milliseconds: Int64)
@@ -62,13 +62,13 @@ package final class ReplayGuard: Sendable {
         state.withLock { $0.begun = max($0.begun, time) }
     }
 
-    /// Says what a signature is, which was verified, and remembers it where it is new.
+    /// Judges a verified signature, and remembers it if it is new.
     ///
-    /// Ask after `SignatureCheck.verify`, so that nobody without the key can fill the memory or use up another's
-    /// signature.
+    /// Call it after `SignatureCheck.verify`, so that only holders of a key can fill the memory or use up a signature.
     ///
     /// - Parameters:
-    ///   - nonce: names the one question, random; who lost the answer asks again with the same and gets the same.
+    ///   - nonce: random, one for each question; a caller that lost the answer asks again with the same nonce and gets
+    /// the same answer.
     ///   - now: milliseconds since 1970.
     package func admit(_ signature: RequestSignature, nonce: UInt64, now: Int64) -> Verdict {
         guard let fingerprint = Self.fingerprint(signature.signature) else { return .used }

@@ -1,22 +1,21 @@
 import Synchronization
 
-/// Remembers which tokens of sessions were presented, so that a token that was replaced is good for a short time only.
+/// Remembers the presented tokens of sessions, so that a replaced token is valid for a short time only.
 ///
-/// Every answer to a request with a web auth token carries a new one. A client that sends requests in parallel uses one
-/// token several times, so an older token is not dead at once: it stays good until the grace time after a newer one of
-/// its session was first presented. Then it is superseded, and is refused. One that is presented much later than that
-/// (`reuseMilliseconds`) is no late retry any more: somebody has copied it, or lost the session to somebody who has,
-/// and the session should end (`takeReused`).
+/// Each answer to a request with a web auth token carries a new token. A client that sends requests in parallel uses
+/// one token several times, so an older token stays valid until the grace time after a newer one of its session was
+/// first presented. After that it is superseded, and refused. If it is presented much later (`reuseMilliseconds`), it
+/// is no late retry: either the token or its successor was stolen, and the session should end (`takeReused`).
 ///
-/// Bounded memory: about the `sessionsMax / 2` sessions used last are known, in stripes; of the others, and after a
-/// restart, a token counts as the newest until a newer one is presented or learned of. What is learned late counts from
-/// when it happened: a token that was presented here in ignorance, long after another node had seen its successor, was
-/// reused as well. Of a session it keeps at most 34 moments: presentations within a sixteenth of the grace time count
-/// as the first of them, so grace is never longer, and at most that much shorter. Thread-safe.
+/// Bounded memory: about `sessionsMax / 2` recently used sessions are known, in stripes. For other sessions, and after
+/// a restart, a token counts as the newest until a newer one is presented or learned of. What is learned late counts
+/// from when it happened: a token presented here long after another node had seen its successor was reused as well. A
+/// session has at most 34 moments: presentations within a sixteenth of the grace time count as the first of them, so
+/// the grace time is never longer, and at most that much shorter. Thread-safe.
 package final class SessionRotation: Sendable {
     /// What a presented token is.
     package enum Verdict: Hashable, Sendable {
-        /// Good. `becameNewest`: no token as new was presented before, which the other nodes are to be told.
+        /// Good. `becameNewest`: the token is newer than all presented before, and other nodes must learn of it.
         case accepted(becameNewest: Bool)
         /// A newer one has been in use for longer than the grace time.
         case superseded
@@ -85,12 +84,11 @@ package final class SessionRotation: Sendable {
         generationMax = sessionsMax / 2 / count
     }
 
-    /// Takes note of a presented token, which was opened and whose session lives, and says what it is.
+    /// Records a presented token of a live session, and judges it.
     ///
     /// - Parameters:
     ///   - issued: the token's issue time.
-    ///   - now: milliseconds of the node's monotonic clock. A wall clock that is set would make a token look long
-    ///     superseded, and end its session.
+    ///   - now: milliseconds of the node's monotonic clock. With a wall clock, setting the clock could end sessions.
     package func present(sessionID: String, issued: Int64, now: Int64) -> Verdict {
         stripe(of: sessionID).state.withLock { state in
             var memory = Self.take(sessionID, from: &state)
@@ -125,11 +123,11 @@ package final class SessionRotation: Sendable {
         }
     }
 
-    /// The newest tokens that were presented or learned of at most so many milliseconds ago.
+    /// The newest tokens presented or learned of in the last `milliseconds`.
     /// - Parameter now: as in `present`.
     package func uses(within milliseconds: Int64, now: Int64) -> [Use] {
         stripes.flatMap { stripe in
-            // A copy, so that nobody waits while it is walked through.
+            // A copy, so that the lock is short.
             let generations = stripe.state.withLock { [$0.old, $0.young] }
             return generations.flatMap { memories in
                 memories.compactMap { sessionID, memory -> Use? in
@@ -140,7 +138,7 @@ package final class SessionRotation: Sendable {
         }
     }
 
-    /// Sessions whose token was presented long after it was superseded: each is to be ended, and is told once. Sorted.
+    /// Sessions to end because a token was presented long after it was superseded; each is returned once. Sorted.
     package func takeReused() -> [String] {
         stripes.flatMap { stripe in
             stripe.state.withLock { state in

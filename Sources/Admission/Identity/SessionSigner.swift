@@ -66,11 +66,11 @@ extension SessionSigner {
 // Tickets: `zkt1_`, then in Base64URL nonce (12 bytes), AES-256-GCM of expiry (8 bytes, big-endian) and payload, tag
 // (16 bytes).
 extension SessionSigner {
-    /// Seals a payload that a client carries to a later request and can neither read nor change.
+    /// Seals a payload that a client returns in a later request and can neither read nor change.
     ///
     /// - Parameters:
-    ///   - purpose: what it is for; it opens for nothing else.
-    ///   - expires: milliseconds since 1970, from which on it does not open.
+    ///   - purpose: it opens for the same purpose only.
+    ///   - expires: when it stops to open, in milliseconds since 1970.
     /// - Returns: letters, digits, `-` and `_` only.
     package func ticket(_ payload: [UInt8], purpose: String, expires: Int64) -> String {
         let key = Self.key("ticket/\(purpose)", from: clusterKey)

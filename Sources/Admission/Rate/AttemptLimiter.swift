@@ -1,6 +1,7 @@
+import Foundation
 import Synchronization
 
-/// So many attempts a minute in the long run, and so many at once after a quiet time.
+/// A long-term rate of attempts a minute, and a burst after a quiet time.
 package struct AttemptRate: Sendable {
     /// Nanoseconds that one attempt costs, and how much debt is allowed before another.
     fileprivate let cost: UInt64
@@ -16,10 +17,10 @@ package struct AttemptRate: Sendable {
     }
 }
 
-/// How often something may be tried for each key: an address, a container.
+/// Limits attempts by key, such as an address or a container.
 ///
-/// GCRA for each key, at each node for itself. Bounded: when there are too many keys, those that are nearest to being
-/// forgiven are forgotten first.
+/// GCRA for each key, on each node by itself. Memory is bounded: with too many keys, those with the least debt are
+/// forgotten first.
 package final class AttemptLimiter<Key: Hashable & Sendable>: Sendable {
     private final class Stripe: Sendable {
         /// When the key will have no debt, in nanoseconds.
@@ -114,4 +115,36 @@ package struct AddressLimiter: Sendable {
 
     /// Addresses remembered.
     package var count: Int { attempts.count }
+}
+
+/// Who counts as one client address: an IPv4 address, or the 64 bits of an IPv6 address that one customer has.
+enum AddressBlock: Hashable, Sendable {
+    case v4(UInt32)
+    case v6(UInt64)
+    /// Text that is no address (a Unix socket's path, say), cut to 64 bytes.
+    case other(String)
+
+    /// From text as `inet_ntop` writes it, with or without brackets and a zone (`%eth0`). An IPv4 address in IPv6 form
+    /// is IPv4.
+    init(_ text: String) {
+        var address = text[...]
+        if address.first == "[" { address = address.dropFirst().prefix { $0 != "]" } }
+        address = address.prefix { $0 != "%" }
+        if let bytes = Self.bytes(address, AF_INET, count: 4) {
+            self = .v4(bytes.reduce(0) { $0 << 8 | UInt32($1) })
+        } else if let bytes = Self.bytes(address, AF_INET6, count: 16) {
+            let isMapped = bytes[..<12] == [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF]
+            self =
+                isMapped
+                ? .v4(bytes[12...].reduce(0) { $0 << 8 | UInt32($1) })
+                : .v6(bytes[..<8].reduce(0) { $0 << 8 | UInt64($1) })
+        } else {
+            self = .other(String(decoding: text.utf8.prefix(64), as: UTF8.self))
+        }
+    }
+
+    private static func bytes(_ text: Substring, _ family: Int32, count: Int) -> [UInt8]? {
+        var bytes = [UInt8](repeating: 0, count: count)
+        return inet_pton(family, String(text), &bytes) == 1 ? bytes : nil
+    }
 }

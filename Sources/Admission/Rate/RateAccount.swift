@@ -15,7 +15,7 @@ struct RateAccount: Sendable {
     /// Seconds of the limit that a new leader may give in that time to nodes that hold no share; a request, where the
     /// limit is ten or more.
     private static let unseenSeconds = 0.05
-    /// What is free is repaid over about so many seconds: slowly enough that one request more or less does not shake
+    /// What is free is repaid over about this many seconds: slowly enough that one request more or less does not shake
     /// the shares, and longer than a share lasts, so that no share outlives what was free when it was lent.
     private static let repaySeconds = 2.5
     /// Seconds of the limit that may be owed; beyond, they are forgotten.
@@ -44,8 +44,8 @@ struct RateAccount: Sendable {
     private var updatedAt: UInt64
     /// Whether what is saved is given to nodes that ask: from when there is much of it until all is spent.
     private var isGiving = false
-    /// What nodes said to hold when this leader first heard of them: what it lends until `settledAt`, if it is more
-    /// than `unseen`; the least shares of those who hold nothing come on top.
+    /// The shares that nodes reported in their first report to this leader: it lends that much until `settledAt`, if it
+    /// is more than `unseen`, and the least shares of nodes without one on top.
     private var inherited = 0.0
     /// Requests that may still be given before `settledAt`.
     private var unseenLeft: Double
@@ -109,11 +109,9 @@ struct RateAccount: Sendable {
         holders.insert(holder, at: place)
         return place
     }
-}
 
-// MARK: - Counting
+    // MARK: Counting
 
-extension RateAccount {
     /// Takes what the report says into the books.
     private mutating func note(_ report: RateReport, at index: Int, now: UInt64) {
         let isFirst = holders[index].sequence == 0 && holders[index].retiredBoots.isEmpty
@@ -197,8 +195,8 @@ extension RateAccount {
         return (tokens, isGiving && free - tokens >= 1 ? free - tokens : 0)
     }
 
-    /// The node's part of the capacity: what it wants if all can have that, and an equal part of the rest; else the
-    /// most equal division in which nobody gets more than it wants.
+    /// The node's part of the capacity: its demand if all demand fits, and an equal part of the rest; else its part of
+    /// the most equal division in which no node gets more than its demand.
     private func fairShare(of index: Int, capacity: Double, now: UInt64) -> Double {
         let least = limit * Self.floor
         var wants: [Double] = []

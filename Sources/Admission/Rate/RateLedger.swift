@@ -18,11 +18,10 @@ package struct RateLedger: Sendable {
     /// Containers that the ledger remembers.
     package var count: Int { accounts.count }
 
-    /// Takes a report and answers with the share that its node holds from now on.
+    /// Takes a report and returns the share that its node holds from now on.
     ///
-    /// Reports may come twice, late and out of order: a repeated one gets the same answer, an older one none that
-    /// counts.
-    /// - Parameter reign: With a new one everything is forgotten: another leader lent in between.
+    /// Reports may be repeated, late and reordered: a repeated one gets the same answer, an older one an empty share.
+    /// - Parameter reign: A new one resets everything: another leader lent in between.
     package mutating func take(_ report: RateReport, in reign: RateReign, now: UInt64) -> RateGrant {
         guard reign.term >= term else {
             return RateGrant(key: report.key, sequence: report.sequence, microRate: 0, lifetimeMilliseconds: 0)
@@ -79,3 +78,122 @@ package struct RateReign: Hashable, Sendable {
         settledAt = term == 1 || isAlone ? since : since + RateRules.ledgerLifetime
     }
 }
+
+/// One node, as a container's account knows it. Rates in requests a second.
+struct RateHolder: Sendable {
+    let node: UInt64
+    var boot: UInt64
+    /// Earlier boots, newest last: late reports of theirs are ignored.
+    var retiredBoots: [UInt64] = []
+    var sequence: UInt64 = 0
+    var accepted: UInt64 = 0
+    var arrivals: UInt64 = 0
+    var limit: UInt64
+    var reportedAt: UInt64
+    /// What the newest report said, and what its answer granted: the node holds one of the two until it reports again.
+    var held = 0.0
+    var granted = 0.0
+    /// Until when either can be in force.
+    var until: UInt64 = 0
+    /// The newest answer, for a report that comes twice.
+    var answer: RateGrant?
+    /// What the node wants, smoothed; 0: silent.
+    var demand = 0.0
+    /// What the node could accept at once: what it had left when it reported, and what it was given in answer.
+    var atOnce = 0.0
+    /// Since when its share has paid more: when the newest report was sent, then when it was answered.
+    var paidSince: UInt64 = 0
+    /// When the newest report was sent, or earlier.
+    var sentSince: UInt64 = 0
+    /// What counts as spent since the share ended without a word from the node.
+    var assumed = 0.0
+
+    func inForce(at now: UInt64) -> Double { now < until ? max(held, granted) : 0 }
+
+    /// Whether the node has a part in the division: it holds a share, or asked for one just now.
+    func isLive(at now: UInt64) -> Bool {
+        inForce(at: now) > 0 || demand > 0 && now - min(now, reportedAt) < RateRules.second / 2
+    }
+
+    /// The most that the node can have accepted since it reported, and could accept now.
+    func unreported(at now: UInt64) -> Double {
+        let end = min(now, until)
+        return atOnce + (end > paidSince ? max(held, granted) * seconds(end - paidSince) : 0)
+    }
+
+    /// Counts as spent what a share paid for that has ended unreported.
+    /// - Returns: how much that is.
+    mutating func expire() -> Double {
+        let spent = unreported(at: until)
+        assumed += spent
+        (atOnce, held, granted) = (0, 0, 0)
+        return spent
+    }
+
+    /// Takes over what the report says that the node did and holds.
+    /// - Returns: what it accepted since it last reported, but for what was counted as spent before.
+    mutating func take(_ report: RateReport, now: UInt64) -> Double {
+        let new = Double(report.accepted - min(accepted, report.accepted))
+        let spent = max(0, new - assumed)
+        assumed = 0
+        // The node took the answer to the previous report after it was given. If that answer was lost, we only know
+        // that a report is sent after the previous one; earlier builds do not tell.
+        let isAnswered = sequence > 0 && report.answered == sequence
+        let sent = isAnswered ? paidSince + report.sinceAnswerMicroseconds * 1_000 : report.answered == 0 ? now : 0
+        sentSince = max(sentSince, min(now, sent))
+        paidSince = sentSince
+        sequence = report.sequence
+        accepted = max(accepted, report.accepted)
+        arrivals = max(arrivals, report.arrivals)
+        held = requests(report.heldMicroRate)
+        granted = held
+        atOnce = requests(report.leftMicroTokens)
+        limit = max(report.limit, 1)
+        reportedAt = now
+        return spent
+    }
+
+    /// Begins the counts of another boot.
+    /// - Returns: what the process before may have accepted and did not report.
+    mutating func restart(boot: UInt64, now: UInt64) -> Double {
+        let spent = unreported(at: now)
+        retiredBoots.append(self.boot)
+        if retiredBoots.count > 4 { retiredBoots.removeFirst() }
+        self.boot = boot
+        (sequence, accepted, arrivals) = (0, 0, 0)
+        // The process that held the share is gone.
+        (held, granted, demand, until, atOnce, assumed) = (0, 0, 0, 0, 0, 0)
+        answer = nil
+        return spent
+    }
+
+    /// Lends a share and tokens in answer to the newest report. The node holds what it reported, or this.
+    mutating func lend(_ answer: RateGrant, now: UInt64) {
+        atOnce += held * seconds(now - min(now, paidSince)) + requests(answer.microTokens)
+        paidSince = now
+        granted = requests(answer.microRate)
+        until = now + RateRules.ledgerLifetime
+        self.answer = answer
+    }
+
+    /// Smooths the demand: up at once, down with a time constant of 0.3 s, to nothing when the node says that requests
+    /// stopped.
+    mutating func noteDemand(_ report: RateReport, now: UInt64) {
+        let new = Double(report.arrivals - min(arrivals, report.arrivals))
+        let passed = seconds(max(now - min(now, reportedAt), RateRules.quickInterval))
+        if report.isSilent || !report.wants {
+            demand = 0
+        } else {
+            demand = max(new / passed, demand * 0.3 / (0.3 + passed))
+            // Clients that wait as told would come within a second if they could.
+            demand = max(demand, report.promised > 0 ? granted + Double(min(report.promised, 1 << 32)) : 0)
+            if demand < 0.02 { demand = 0 }
+        }
+    }
+}
+
+/// Nanoseconds as seconds.
+func seconds(_ nanoseconds: UInt64) -> Double { Double(nanoseconds) / 1e9 }
+
+/// Micro-requests as requests.
+func requests(_ micro: UInt64) -> Double { Double(micro) / 1e6 }

@@ -1,4 +1,6 @@
+package import RecordModel
 import Synchronization
+package import Wire
 
 /// The share that a node holds, as a line in the plane of time and tokens: `tokens(at:)` counts what the share has paid
 /// for.
@@ -31,7 +33,7 @@ struct RateTerms: Hashable, Sendable {
         return base + microRate * ((end - since) / 1_000) / 1_000_000
     }
 
-    /// Microseconds until so many more micro-requests are paid for, rounded up.
+    /// Microseconds until `microTokens` more are paid for, rounded up.
     func microseconds(toPay microTokens: UInt64) -> UInt64 {
         Self.microseconds(toPay: microTokens, by: microRate)
     }
@@ -109,4 +111,99 @@ struct RateTermsCell: ~Copyable, Sendable {
         if next & 1 == 0 { even.store(terms) } else { odd.store(terms) }
         version.store(next, ordering: .releasing)
     }
+}
+
+/// What a rate limit counts.
+package enum RateKind: String, Hashable, Sendable, CaseIterable, WireValue {
+    /// Requests for records, zones and users.
+    case requests
+    /// Requests for preferences.
+    case keyValues
+
+    package func write(_ number: Int, to writer: inout WireWriter) {
+        switch self {
+        case .requests: writer.field(number, 1)
+        case .keyValues: writer.field(number, 2)
+        }
+    }
+
+    package init(field reader: inout WireReader) throws(WireError) {
+        switch try reader.unsigned() {
+        case 1: self = .requests
+        case 2: self = .keyValues
+        default: throw .invalidValue(field: reader.number)
+        }
+    }
+}
+
+/// What one rate limit of the cluster belongs to.
+package struct RateKey: Hashable, Sendable, WireMessage, Comparable {
+    @Bytewise package var container: String
+    package var kind: RateKind
+
+    package init(container: String, kind: RateKind) {
+        self.container = container
+        self.kind = kind
+    }
+
+    package static var blank: Self { RateKey(container: "", kind: .requests) }
+
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.required(1, &container)
+        try wire.required(2, &kind)
+    }
+
+    package static func < (left: Self, right: Self) -> Bool {
+        (left.$container, left.kind.rawValue) < (right.$container, right.kind.rawValue)
+    }
+}
+
+/// The constants of rate limiting (section 8 of the design), in one place. Durations are in nanoseconds.
+package enum RateRules {
+    /// The highest limit that can be set, in requests a second.
+    package static let limitMax: UInt64 = 1_000_000
+    /// The highest share: the highest limit with its highest correction.
+    package static let microRateMax: UInt64 = 2 * limitMax * micro
+    /// One request, in the unit that shares and tokens are counted in.
+    package static let micro: UInt64 = 1_000_000
+    package static let millisecond: UInt64 = 1_000_000
+    package static let second: UInt64 = 1_000_000_000
+
+    /// A share is good so long after its report was sent.
+    package static let lifetimeMilliseconds: UInt64 = 2_000
+    /// The ledger takes a share as in force so long after answering: the lifetime, and 5 % for clocks that drift apart.
+    package static let ledgerLifetime: UInt64 = lifetimeMilliseconds * millisecond * 105 / 100
+
+    /// How often a node reports while its share is in use.
+    package static let reportInterval = 100 * millisecond
+    /// How often it reports while its demand is new to the ledger, and for how long.
+    package static let quickInterval = 10 * millisecond
+    package static let quickPeriod = 300 * millisecond
+    /// A node takes requests as having stopped after so long, or four times their usual distance, but at most the
+    /// longer time.
+    package static let silentAfterMin = 20 * millisecond
+    package static let silentAfterMax = 400 * millisecond
+    /// A node that gets no answer reports again after four times the usual wait for one and this, then after twice
+    /// that, up to a second.
+    package static let resendInterval = 20 * millisecond
+    package static let resendIntervalMax = second
+    /// A node without requests for so long gives its share back.
+    package static let releaseAfter = second
+    /// A limiter without requests for so long is forgotten, at the node and at the ledger.
+    package static let forgetAfter = 60 * second
+
+    /// What a container saves while it is not fully used: seconds of its limit, and at least a number of requests, so
+    /// that nodes with a part of a very low limit can use it.
+    package static let savedSeconds = 1.0
+    /// In requests.
+    package static let savedMin = 5.0
+    /// What nodes save from their own shares: a part of a second's share, but at least two requests; less if the limit
+    /// is low, so that all nodes together do not have more than the container saves.
+    package static let burstDivisor: UInt64 = 10
+    static let burstMin = 2 * micro
+    static func burstLeast(limit: UInt64) -> UInt64 { limit < 10 ? burstMin * 3 / 4 : burstMin }
+    /// The most that a silent node holds, as a part of the limit.
+    package static let silentDivisor: UInt64 = 8
+    /// The longest wait that a refusal promises.
+    package static let promiseMax = 30 * second
 }

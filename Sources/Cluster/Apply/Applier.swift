@@ -14,7 +14,7 @@ import Wire
 /// lane and drained by one worker thread at a time.
 package final class Applier: Sendable {
     enum Item: Sendable {
-        /// Entries in hand, with what is to be told of their outcomes by position in the array.
+        /// The current entries, with the callers of their outcomes by position in the array.
         case entries([Entry], completions: [Int: Completion])
         /// Entries that have to be read from the log.
         case logged(from: LogIndex, through: LogIndex)
@@ -141,8 +141,7 @@ package final class Applier: Sendable {
         }
     }
 
-    /// Those who wait for outcomes are not kept waiting for the disk. The entries are committed, so they will be
-    /// applied.
+    /// Callers do not wait for a full disk: the entries are committed, so they will be applied.
     private func giveUpWaiting(because error: any Error) {
         let waiting = state.withLock { state in
             state.isScheduled = false

@@ -3,16 +3,15 @@ import RaftCore
 import Storage
 import Synchronization
 
-/// Moves what the shard databases' write-ahead logs hold into the databases, off the apply threads, and tells the raft
-/// log what it need not keep any more.
+/// Checkpoints the shard databases, off the apply threads, and tells the raft log what it need not keep.
 final class Checkpointer: Sendable {
     private let holdings: HostedGroups
     private let log: RaftLog
     private let settings: CheckpointSettings
     private let logger: Logger
-    /// Told of a database that is damaged.
+    /// Called for a damaged database.
     private let onDamage: @Sendable (GroupID, any Error) -> Void
-    /// Told of a database, by its path, that could not be synced.
+    /// Called with the path of a database that could not be synced.
     private let onFailedSync: @Sendable (String) -> Void
     private let lastCheckpoint = Mutex<[GroupID: MonotonicTime]>([:])
 

@@ -2,7 +2,7 @@ package import RecordModel
 package import Wire
 
 /// What the payload of a log entry asks of a group.
-package enum GroupCommand: Sendable {
+package enum GroupCommand: Sendable, WireUnion {
     /// A command of the group's state machine.
     case machine([UInt8])
     /// The same, of a command that frees more than it takes: it is taken on a full disk, too.
@@ -14,9 +14,7 @@ package enum GroupCommand: Sendable {
     /// From here on the group's commands are applied at this feature level; a lower one than is in force changes
     /// nothing.
     case raise(FeatureLevel)
-}
 
-extension GroupCommand {
     /// What has a shard's group do a command.
     package init(_ command: ShardCommand) {
         let bytes = command.encoded()
@@ -27,9 +25,7 @@ extension GroupCommand {
     static func isFreeing(_ encoded: [UInt8]) -> Bool {
         if case .freeing? = try? GroupCommand(decoding: encoded) { true } else { false }
     }
-}
 
-extension GroupCommand: WireUnion {
     package func encode(to writer: inout WireWriter) {
         switch self {
         case .machine(let command): writer.field(1, command)

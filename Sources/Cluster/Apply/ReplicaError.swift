@@ -14,18 +14,13 @@ package enum ReplicaError: Error, Hashable, Sendable {
     case superseded
     /// The node is stopping, or lost track: the command may or may not be applied.
     case outcomeUnknown(String)
-    /// The read was not done in time, or nobody wants it any more.
+    /// The read was cancelled, or not done in time.
     case readEnded
     /// The read failed on this node's disk.
     case failed(String)
     /// The request or its answer is larger than nodes take.
     case tooLarge(Oversize)
-}
 
-/// What is called, once, with the encoded outcome of a command or a read.
-package typealias Completion = @Sendable (Result<[UInt8], ReplicaError>) -> Void
-
-extension ReplicaError {
     init(_ error: ProposalError) {
         switch error {
         case .notLeader(let hint): self = .notLeader(hint: hint)
@@ -33,3 +28,6 @@ extension ReplicaError {
         }
     }
 }
+
+/// What is called, once, with the encoded outcome of a command or a read.
+package typealias Completion = @Sendable (Result<[UInt8], ReplicaError>) -> Void

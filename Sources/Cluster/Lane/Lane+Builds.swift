@@ -68,7 +68,7 @@ extension Lane {
         return level
     }
 
-    /// The level that a new group reaches once its leader has proposed it; nil where it waits for none.
+    /// The level that a new group reaches once its leader has proposed it; nil if it waits for none.
     ///
     /// A group begins at the first level, and what clients find in its documents may need a later one.
     func awaitedLevel(of group: GroupID, _ replica: Replica) -> FeatureLevel? {
@@ -105,7 +105,7 @@ extension Lane {
 }
 
 extension Replica {
-    /// Tells those who wait for a read that there will be none.
+    /// Fails the waiting reads.
     func failReads(_ error: ReplicaError) {
         let batches = readBatches.keys.sorted().flatMap { readBatches[$0] ?? [] }
         let waiting = reads + batches + confirmedReads.map(\.read)

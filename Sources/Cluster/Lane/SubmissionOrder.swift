@@ -2,12 +2,10 @@ import DequeModule
 import RaftCore
 import Storage
 
-/// The lane's submissions to the log that are not durable yet, in the order in which they were made. They only make
-/// sense in that order: an older hard state must not be written behind a newer one, nor entries behind those that
-/// follow them.
+/// The lane's submissions to the log that are not durable yet, in order. The order matters: an older hard state must
+/// not be written behind a newer one, nor entries behind those that follow them.
 ///
-/// The log tells of submissions in their order, and once it refused one it refuses all that it is given later until it
-/// is resumed.
+/// The log completes submissions in order. Once it refused one, it refuses all later ones until it is resumed.
 struct SubmissionOrder {
     /// What the log may have at once; a submission alone may be larger.
     private let bytesMax: Int
@@ -26,7 +24,7 @@ struct SubmissionOrder {
 
     mutating func add(_ submission: Lane.Submission) { waiting.append(submission) }
 
-    /// The submission to give to the log now; nil if none waits or it has to.
+    /// The next submission for the log; nil if none waits or the log must be resumed first.
     mutating func next() -> Lane.Submission? {
         guard refused.isEmpty, let next = waiting.first, bytes == 0 || bytes + next.sizeBytes <= bytesMax else {
             return nil
@@ -48,8 +46,8 @@ struct SubmissionOrder {
         refused.append(rest)
     }
 
-    /// Has what was refused tried again, once the log has told of everything that it had.
-    /// - Returns: whether the log has to be resumed.
+    /// Retries refused submissions, once the log has completed all that it had.
+    /// - Returns: whether the log must be resumed.
     mutating func retry() -> Bool {
         guard !refused.isEmpty, count == 0 else { return false }
         waiting = Deque(refused) + waiting

@@ -19,7 +19,7 @@ enum KeyValueReader {
         detail: .tooLongAnswer
     )
 
-    /// - Parameter secret: seals the feed's tokens; nil while the cluster has none.
+    /// - Parameter secret: seals the feed's tokens; nil before the cluster has one.
     static func answer(
         _ read: ShardRead.KeyValueRead, of store: StoreKey, _ secret: ClusterSecret?, in db: Database
     ) throws -> ReadAnswer {

@@ -49,7 +49,7 @@ enum NotificationReader {
     /// What tokens are sealed for; the edge opens them.
     private static let tokenPurpose = "notifications token"
 
-    /// - Parameter secret: seals tokens; nil while the cluster has none.
+    /// - Parameter secret: seals tokens; nil before the cluster has one.
     static func answer(
         _ read: ShardRead.NotificationsRead, _ secret: ClusterSecret?, in db: Database
     ) throws -> ReadAnswer {

@@ -4,11 +4,60 @@ package import Wire
 
 /// What a shard answers to a read. Records and preferences come as JSON that the edge passes on: it is rendered once,
 /// where the rows are.
-package enum ReadAnswer: Hashable, Sendable {
+package enum ReadAnswer: Hashable, Sendable, WireCodable {
     case found(ShardAnswer)
     case refused(ServiceError)
     /// The shard holds another version of the schema: a lower one has to be installed, a higher one to be fetched.
     case needsSchema(installed: UInt64)
+
+    package func encode(to writer: inout WireWriter) {
+        var parts = Parts()
+        switch self {
+        case .found(let answer):
+            parts.answer = answer
+            parts.bytes = answer.bytes
+        case .refused(let error): parts.refusal = error
+        case .needsSchema(let installed): parts.installed = installed
+        }
+        parts.encode(to: &writer)
+    }
+
+    package init(from reader: inout WireReader) throws(WireError) {
+        var parts = try Parts(from: &reader)
+        if let bytes = parts.bytes {
+            parts.answer.bytes = bytes
+            self = .found(parts.answer)
+        } else if let refusal = parts.refusal {
+            self = .refused(refusal)
+        } else if let installed = parts.installed {
+            self = .needsSchema(installed: installed)
+        } else {
+            throw .missingField(1)
+        }
+    }
+
+    /// The binary form.
+    private struct Parts: WireMessage {
+        /// Of what was found, and nil of the others.
+        var bytes: [UInt8]?
+        var answer = ShardAnswer([])
+        var refusal: ServiceError?
+        var installed: UInt64?
+
+        static var blank: Self { Parts() }
+
+        mutating func fields(_ wire: inout WireFields) throws(WireError) {
+            try wire.field(1, &bytes)
+            try wire.field(2, &answer.cursor)
+            try wire.field(3, &refusal)
+            try wire.field(4, &installed)
+            try wire.field(5, &answer.hasMore, unless: false)
+            try wire.field(6, &answer.explanation)
+            try wire.field(7, &answer.denials, unless: 0)
+            try wire.field(8, &answer.changes, unless: 0)
+            try wire.field(9, &answer.expiry)
+        }
+    }
 }
 
 /// What a shard found. The request defines what is in it.
@@ -31,52 +80,5 @@ package struct ShardAnswer: Hashable, Sendable {
         self.bytes = bytes
         self.cursor = cursor
         self.hasMore = hasMore
-    }
-}
-
-extension ReadAnswer: WireCodable {
-    package func encode(to writer: inout WireWriter) {
-        switch self {
-        case .found(let answer):
-            writer.field(1, answer.bytes)
-            if let cursor = answer.cursor { writer.field(2, cursor) }
-            if answer.hasMore { writer.field(5, true) }
-            if let explanation = answer.explanation { writer.field(6, explanation) }
-            if answer.denials > 0 { writer.field(7, UInt64(answer.denials)) }
-            if answer.changes > 0 { writer.field(8, UInt64(answer.changes)) }
-            if let expiry = answer.expiry { writer.field(9, expiry.rawValue) }
-        case .refused(let error): writer.field(3) { error.encode(to: &$0) }
-        case .needsSchema(let installed): writer.field(4, installed)
-        }
-    }
-
-    package init(from reader: inout WireReader) throws(WireError) {
-        var found: ShardAnswer?
-        var other: ReadAnswer?
-        while let field = try reader.nextField() {
-            switch field {
-            case 1: found = ShardAnswer(try reader.array())
-            case 2: found?.cursor = try reader.array()
-            case 3: other = .refused(try reader.message())
-            case 4: other = .needsSchema(installed: try reader.unsigned())
-            case 5: found?.hasMore = try reader.bool()
-            case 6: found?.explanation = try reader.array()
-            case 7: found?.denials = Int(clamping: try reader.unsigned())
-            case 8: found?.changes = Int(clamping: try reader.unsigned())
-            case 9:
-                guard let expiry = KeyValueTokenExpiry(rawValue: try reader.string()) else {
-                    throw .invalidValue(field: 9)
-                }
-                found?.expiry = expiry
-            default: try reader.skip()
-            }
-        }
-        if let found {
-            self = .found(found)
-        } else if let other {
-            self = other
-        } else {
-            throw .missingField(1)
-        }
     }
 }

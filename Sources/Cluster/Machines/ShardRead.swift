@@ -112,7 +112,6 @@ package enum ShardRead: Sendable {
         /// Those that are asked for; nil is all.
         package var ids: [String]?
 
-        /// Creates a value from its parts.
         package init(of subscriber: DatabaseKey, _ scope: Scope, ids: [String]?) {
             self.subscriber = subscriber
             self.scope = scope
@@ -133,7 +132,6 @@ package enum ShardRead: Sendable {
         /// What the reader may not read.
         package var hidden = NotificationLog.Hidden()
 
-        /// Creates a value from its parts.
         package init(subscriber: DatabaseKey, token: [UInt8]?, client: String?, limit: Int) {
             self.subscriber = subscriber
             self.token = token

@@ -1,4 +1,5 @@
 package import GRDB
+import KeyValueStore
 package import RecordModel
 package import Wire
 
@@ -38,11 +39,11 @@ package protocol StateMachine: Sendable {
     func read(_ request: [UInt8], in db: Database) throws -> [UInt8]
     /// Folds every row into a hash, in a fixed order, so that replicas can be compared.
     func hashState(in db: Database, into fold: (UnsafeRawBufferPointer) -> Void) throws
-    /// The command that does a bounded part of the work that waits, made at `now` (milliseconds since 1970); nil if
-    /// none waits. Cheap: the group's leader asks all the time.
+    /// The command that does a bounded part of the waiting work, made at `now` (milliseconds since 1970); nil without
+    /// work. Cheap: the group's leader calls it often.
     /// - Parameters:
     ///   - level: in force for it.
-    ///   - random: what of it has to be random; the replicas must agree, so it goes into the command.
+    ///   - random: its random parts; replicas must agree, so they are in the command.
     func maintenance(now: Int64, at level: FeatureLevel, random: () -> UInt64) -> [UInt8]?
     /// Looks for work that came to wait by time alone. Runs on a reader connection.
     func findWork(now: Int64, in db: Database) throws
@@ -88,4 +89,19 @@ extension StateMachine {
     package func findWork(now: Int64, in db: Database) throws {}
     /// How many effects on other groups wait to be delivered.
     package var waitingEffects: Int { 0 }
+}
+
+/// Tells damage of what is stored from requests that cannot be read.
+enum StoredValues {
+    /// Runs work whose every unreadable value comes from the database.
+    /// - Throws: `StorageMismatch` for such a value; otherwise what the work throws.
+    static func read<Result>(_ body: () throws -> Result) throws -> Result {
+        do {
+            return try body()
+        } catch let error as WireError {
+            throw StorageMismatch("a stored value cannot be read: \(error)")
+        } catch let error as KeyValueCorruption {
+            throw StorageMismatch(error.message)
+        }
+    }
 }

@@ -2,15 +2,15 @@ package import Directory
 package import PeerTransport
 import RaftCore
 
-/// What a node with a data folder that belongs to no cluster yet does: whether it founds a cluster with the others,
-/// joins one, or waits. Pure.
+/// Decides for a node whose data folder belongs to no cluster yet: it founds a cluster with the others, joins one, or
+/// waits. Pure.
 ///
 /// **Why no second cluster is founded over a surviving member.** A node founds by a map only when every node of its
 /// configuration has just said that it promises the same map, in answer to a question asked after its own promise was
 /// durable; and it promises nothing else once it has founded. Were two different maps founded by X and Y, then X's last
 /// promise came before Y's answer to it, which came before Y's last promise (of the other map), before X's answer to
-/// that, before X's last promise: a circle. So as long as the folder of one founder is left, whoever lost theirs joins
-/// it instead.
+/// that, before X's last promise: a circle. So as long as the folder of one founder is left, a node that lost its
+/// folder joins it instead.
 package struct Bootstrap: Sendable {
     /// This node.
     package var node: UInt64
@@ -22,16 +22,6 @@ package struct Bootstrap: Sendable {
     package var promise: ClusterMap?
     /// The map of a peer that came by itself: there is a cluster.
     package var heard: ClusterMap?
-
-    package init(
-        node: UInt64, incarnation: UInt64, configured: ClusterMap, promise: ClusterMap?, heard: ClusterMap? = nil
-    ) {
-        self.node = node
-        self.incarnation = incarnation
-        self.configured = configured
-        self.promise = promise
-        self.heard = heard
-    }
 
     /// What to do next.
     package enum Step: Hashable, Sendable {

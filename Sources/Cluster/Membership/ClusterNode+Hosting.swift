@@ -33,8 +33,8 @@ extension ClusterNode: MembershipHost {
         }
     }
 
-    /// - Parameter known: the epoch of the map that the peer goes by. One that has a map needs not know how the cluster
-    ///   was founded, and another map only where that is newer.
+    /// - Parameter known: the epoch of the peer's map. A peer with a map need not know how the cluster was founded, and
+    ///   only gets a newer map.
     private func standing(of peer: PeerIdentity, known: UInt64?, isElsewhere: Bool) async -> Standing {
         var verdict = verdict(on: peer)
         if [.otherFolder, .removed, .stranger].contains(verdict) {
@@ -114,4 +114,18 @@ protocol MembershipHost: AnyObject, Sendable {
     /// Has the directory commit that a node's data folder counts.
     func claim(
         _ incarnation: UInt64, previous: UInt64, for node: NodeID, reply: @escaping @Sendable (NodeReply) -> Void)
+}
+
+/// What applies the groups of which this node holds a replica. They come and go; readable from any thread.
+final class HostedGroups: Sendable {
+    private let appliers = Mutex<[GroupID: Applier]>([:])
+
+    /// In the order of their groups.
+    var all: [Applier] { appliers.withLock { $0.values.sorted { $0.group < $1.group } } }
+
+    subscript(group: GroupID) -> Applier? { appliers.withLock { $0[group] } }
+
+    func add(_ applier: Applier) { appliers.withLock { $0[applier.group] = applier } }
+
+    func remove(_ group: GroupID) { _ = appliers.withLock { $0.removeValue(forKey: group) } }
 }

@@ -8,7 +8,7 @@ import Wire
 
 /// Why a node came to its end by itself.
 package enum NodeEnding: Hashable, Sendable {
-    /// Its data folder does not count any more: started again, it gives the folder up and joins anew.
+    /// Its data folder is out of date: after a restart, the node sets it aside and joins with a new one.
     case beginsAnew(String)
     /// It has no business in the cluster; starting it again changes nothing.
     case excluded(String)
@@ -19,7 +19,7 @@ struct MembershipState {
     var ending: NodeEnding?
     /// Whether others may know that this folder is an old copy, which is asked after the start.
     var mayBeOld = false
-    /// Why the folder must not count any more, where that cannot be noted in it: the disk may be full.
+    /// Why the folder must not be used, if that cannot be written to it: the disk may be full.
     var givesUp: String?
     /// Peers that have said what they think of this node, since they were last connected.
     var met: Set<NodeID> = []
@@ -27,7 +27,7 @@ struct MembershipState {
     var said = ""
     /// Replicas whose data were found to be damaged, to be exchanged once a sound one is known.
     var damaged: [GroupID: ReplicaDamage] = [:]
-    /// Whether the directory was told of this node's addresses.
+    /// Whether the directory has this node's addresses.
     var isAddressTold = false
 }
 
@@ -53,7 +53,7 @@ extension ClusterNode {
                 beginAnew(reason)
             } else {
                 await reconcileReplicas()
-                // A node that the others do not count any more hears of it by asking.
+                // A removed node learns of its removal by asking.
                 let (others, met) = (peers.map(\.node), membership.withLock(\.met))
                 let isCurrent = lease.isValid(at: platform.clock.now)
                 await renewIntroductions(to: isCurrent ? others.filter { !met.contains($0) } : others)

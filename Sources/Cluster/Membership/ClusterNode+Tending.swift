@@ -52,7 +52,7 @@ extension ClusterNode {
         }
     }
 
-    /// A node that the directory does not count any more takes no further part.
+    /// A removed node stops taking part.
     private func checkOwnPlace(in map: ClusterMap) {
         guard let own = map.node(settings.nodeID.rawValue) else {
             if map.removed.contains(settings.nodeID.rawValue) {
@@ -165,7 +165,7 @@ extension ClusterNode {
             guard let members = try? await router.members(of: group, by: deadline()), members.isCommitted else {
                 return
             }
-            // A node that leaves follows the directory to the end, to hear of it.
+            // A leaving node follows the directory to the end, to learn of its removal.
             let inForce =
                 group == .directory
                 ? members.configuration.voters + members.configuration.outgoing : members.configuration.all

@@ -12,7 +12,7 @@ extension Lane {
     /// How often the groups that this node leads are held against the map.
     private static let reconcileIntervalMilliseconds: UInt64 = 200
 
-    /// Goes by another map from here on.
+    /// Takes a new map.
     func take(_ map: ClusterMap) {
         eventLoop.preconditionInEventLoop()
         // Two maps may come from two threads.
@@ -43,8 +43,8 @@ extension Lane {
         transport?.update(peers: peerBook?.addresses(by: map, heard: heard) ?? [])
     }
 
-    /// Brings the members of the groups that this node leads a step nearer to those of the map, one change of a group
-    /// at a time. A map that may be outdated changes nothing: it could ask for replicas that were given up since.
+    /// Moves the members of the groups that this node leads one step towards the map, one change of a group at a time.
+    /// An outdated map changes nothing: it could ask for replicas that were deleted since.
     func reconcile(now: MonotonicTime) {
         guard nextReconcile <= now else { return }
         nextReconcile = now.adding(milliseconds: Self.reconcileIntervalMilliseconds)
@@ -115,9 +115,9 @@ extension Lane {
         scheduleFlush(of: group)
     }
 
-    /// Takes a replica out: it neither sends nor receives from here on, and who waits for it is told.
-    /// - Returns: the replica; nil where there is none, or what it wrote may still go to the log out of order. Then try
-    ///   again later.
+    /// Removes a replica: it no longer sends or receives, and its callers get an error.
+    /// - Returns: the replica; nil if there is none, or its writes may still be reordered in the log. Then try again
+    ///   later.
     func remove(_ group: GroupID) -> Replica? {
         eventLoop.preconditionInEventLoop()
         finishTurn()
@@ -149,7 +149,7 @@ extension Lane {
         if replicas[group]?.damage?.kind == .applying { replicas[group]?.damage = nil }
     }
 
-    /// How this node's replica is; nil where it has none, or does not count yet.
+    /// The condition of this node's replica; nil without one, or while the node is not accepted.
     func condition(of group: GroupID) -> ReplicaCondition? {
         eventLoop.preconditionInEventLoop()
         guard !isHeld, let replica = replicas[group] else { return nil }

@@ -1,7 +1,9 @@
+package import Directory
 package import RaftCore
+import Synchronization
 
-/// What the leader of a group does next to bring its members to those that the cluster's map names. Pure: asked again
-/// and again, by the present leader, from what is in force then; so it does not matter where an earlier leader stopped.
+/// The next step of a group's leader towards the members in the cluster's map. Pure: called repeatedly, by the present
+/// leader, with what is in force then; so it does not matter where an earlier leader stopped.
 package enum Reconciliation: Hashable, Sendable {
     /// The members are as they shall be.
     case settled
@@ -60,5 +62,65 @@ package enum Reconciliation: Hashable, Sendable {
         let all = desired.voters + desired.learners
         let target = Configuration(voters: voters, learners: all.filter { !voters.contains($0) })
         return target == present ? .waiting(behind) : .change(to: target)
+    }
+}
+
+/// The cluster's map as this node knows it: the newest that the directory here, or a peer, has shown; before there is
+/// one, that of the founders. Readable from any thread.
+final class Placement: Sendable {
+    private let state: Mutex<ClusterMap?>
+    private let bell = Bell<ClusterMap>()
+
+    init(_ map: ClusterMap?) { state = Mutex(map) }
+
+    /// Nil while this node is of no cluster.
+    var map: ClusterMap? { state.withLock(\.self) }
+
+    /// Sets what is called with each newer map, on whatever thread brings it.
+    func listen(_ body: @escaping @Sendable (ClusterMap) -> Void) { bell.listen(body) }
+
+    /// Takes a map that the directory has committed, unless a newer one is known.
+    func offer(_ map: ClusterMap?) {
+        guard let map else { return }
+        let isNew = state.withLock { present in
+            if let present, present.epoch > map.epoch || present == map { return false }
+            present = map
+            return true
+        }
+        if isNew { bell.ring(map) }
+    }
+}
+
+/// What a node does to hold the replicas that the map wants on it. Pure.
+package struct ReplicaPlan: Hashable, Sendable {
+    /// A replica on this node.
+    package struct Place: Hashable, Sendable {
+        package var group: GroupID
+        package var generation: UInt64
+    }
+
+    /// To be opened, empty.
+    package var open: [Place] = []
+    /// To be given up, as soon as the group's leader says that they are not in force.
+    package var release: [Place] = []
+    /// Wanted, but were here once and have lost their data: the directory has to give them later generations.
+    package var renew: [Place] = []
+
+    /// - Parameters:
+    ///   - held: the generation of each replica that is open.
+    ///   - used: the last generation that was ever open on this folder, of each group. No replica is opened under it
+    ///     again: it may have voted.
+    package init(map: ClusterMap, node: UInt64, held: [GroupID: UInt64], used: [GroupID: UInt64]) {
+        for group in map.groups {
+            let wanted = map.replicas(ofShard: group.shard).first { $0.node == node }?.generation
+            switch (wanted, held[group]) {
+            case (nil, nil): break
+            case (let wanted?, nil):
+                let place = Place(group: group, generation: wanted)
+                if let last = used[group], last >= wanted { renew.append(place) } else { open.append(place) }
+            case (let wanted, let present?):
+                if wanted != present { release.append(Place(group: group, generation: present)) }
+            }
+        }
     }
 }

@@ -1,8 +1,12 @@
+import Foundation
+import GRDB
 package import RaftCore
+import RecordModel
+import Storage
 package import Wire
 
 /// What a node says of its replica of a group to another one, whose own is damaged.
-package struct ReplicaCondition: Hashable, Sendable {
+package struct ReplicaCondition: Hashable, Sendable, WireMessage {
     package var replica: ReplicaID
     package var applied: LogIndex
     /// Whether the last entry that it was given could be applied.
@@ -24,9 +28,7 @@ package struct ReplicaCondition: Hashable, Sendable {
         self.isDamaged = isDamaged
         self.isVoter = isVoter
     }
-}
 
-extension ReplicaCondition: WireMessage {
     package static var blank: Self { ReplicaCondition(ReplicaID(0), applied: .zero, applies: false, isVoter: false) }
 
     package mutating func fields(_ wire: inout WireFields) throws(WireError) {
@@ -88,7 +90,126 @@ package struct ReplicaDamage: Sendable {
         let sound = others.filter(\.isSound)
         guard kind == .applying, let own else { return sound.isEmpty ? .keep : .exchange }
         if own.applies { return .recovered }
-        // An entry that nobody applies is at fault itself.
+        // An entry that no replica applies is at fault itself.
         return sound.contains { $0.applied > own.applied } ? .exchange : .keep
     }
+}
+
+/// What an error says of the data of this node.
+enum DataDamage {
+    /// Unreadable or changed parts of the file. Failed writes are not damage: space, permissions or a cable may be
+    /// missing.
+    private static let unreadable: [ResultCode] = [
+        .SQLITE_IOERR_READ, .SQLITE_IOERR_SHORT_READ, .SQLITE_IOERR_CORRUPTFS, .SQLITE_IOERR_DATA,
+    ]
+
+    /// Whether they are damaged, so that trying again does not help and a good copy is needed.
+    static func isDamage(_ error: any Error) -> Bool {
+        switch error {
+        case let error as DatabaseError:
+            [.SQLITE_CORRUPT, .SQLITE_NOTADB].contains(error.resultCode.primaryResultCode)
+                || unreadable.contains(error.extendedResultCode)
+        case is StorageMismatch: true
+        case RaftLogError.corrupt: true
+        default: false
+        }
+    }
+
+    /// Whether the stored data do not accept a committed entry. If the entry is at fault, the other replicas do not
+    /// accept it either; else the data here are damaged. Errors that a later version of the machine may handle are not
+    /// damage.
+    static func keepsFromApplying(_ error: any Error) -> Bool {
+        if let error = error as? DatabaseError,
+            [.SQLITE_CONSTRAINT, .SQLITE_MISMATCH, .SQLITE_ERROR].contains(error.resultCode.primaryResultCode)
+        {
+            return true
+        }
+        return error is InvariantViolation || isDamage(error)
+    }
+}
+
+/// Sets aside the contents of a data folder that must not take part any longer: moves them into a folder `lost-N`
+/// within, where they can be inspected, so that the node begins with an empty one.
+///
+/// The folder's account says so first and goes last: an interrupted move is continued at the next start. What the node
+/// remembers of its peers stays.
+enum Quarantine {
+    /// What is moved, in this order.
+    private static let names = [
+        "log", "shards", "snapshots", "directory.sqlite", "directory.sqlite-wal", "directory.sqlite-shm",
+        "restored.json",
+        "node.json",
+    ]
+
+    /// Whether the folder must be set aside before its log is opened, and why.
+    /// - Throws: `NodeStartError` if the folder's account cannot be read.
+    static func reason(of folder: String) throws -> String? {
+        let log = folder + "/log"
+        let hasLog = try exists(log + "/identity") && listFolder(at: log).contains { $0.hasSuffix(".seg") }
+        guard let identity = try NodeFolder.read(folder) else {
+            let remains = try remains(in: folder)
+            return remains.isEmpty
+                ? nil : "\(folder)/node.json is missing, but \(remains.joined(separator: ", ")) are there"
+        }
+        if let discard = identity.discard { return discard.reason }
+        guard identity.hasTakenPart, !hasLog else { return nil }
+        return "\(folder)/log is missing, and with it what this node voted and acknowledged"
+    }
+
+    /// Moves everything aside.
+    /// - Returns: where it is.
+    /// - Throws: `NodeStartError` if another process uses the folder, or `DiskError`.
+    static func run(_ folder: String, because reason: String, on disk: any LogDisk) throws -> String {
+        var lock: FolderLock?
+        if exists(folder + "/log") {
+            lock = try FolderLock(path: folder + "/log/lock")
+            guard lock != nil else {
+                throw NodeStartError("another process is using \(folder): stop it first")
+            }
+        }
+        let target = try prepare(folder, because: reason, on: disk)
+        let path = "\(folder)/\(target)"
+        try makeFolder(at: path)
+        for name in names where exists("\(folder)/\(name)") {
+            if name == "node.json" {
+                try fsyncFolder(at: path)
+                try fsyncFolder(at: folder)
+            }
+            try renameFile(at: "\(folder)/\(name)", to: "\(path)/\(name)")
+        }
+        try fsyncFolder(at: path)
+        try fsyncFolder(at: folder)
+        withExtendedLifetime(lock) {}
+        return path
+    }
+
+    /// The name of the next folder to move things to.
+    static func freeName(in folder: String) -> String {
+        var number = 1
+        while exists("\(folder)/lost-\(number)") { number += 1 }
+        return "lost-\(number)"
+    }
+
+    /// Writes down that the data are given up, and where to.
+    /// - Returns: the name of the folder that they go to.
+    private static func prepare(_ folder: String, because reason: String, on disk: any LogDisk) throws -> String {
+        let identity = try NodeFolder.read(folder)
+        if let discard = identity?.discard { return discard.folder }
+        let target = freeName(in: folder)
+        if var identity {
+            identity.discard = NodeIdentity.Discard(reason: reason, folder: target)
+            try NodeFolder.write(identity, to: folder, on: disk)
+        }
+        return target
+    }
+
+    private static func remains(in folder: String) throws -> [String] {
+        var remains = ["directory.sqlite"].filter { exists("\(folder)/\($0)") }
+        if exists(folder + "/shards") {
+            remains += try listFolder(at: folder + "/shards").filter { $0.hasSuffix(".sqlite") }.map { "shards/\($0)" }
+        }
+        return remains
+    }
+
+    private static func exists(_ path: String) -> Bool { FileManager.default.fileExists(atPath: path) }
 }

@@ -32,7 +32,7 @@ struct ReplicaKeeper: Sendable {
     var effects = Bell<GroupID>()
     var logger: Logger
 
-    /// Opens every replica that the folder's account names, and removes what is left of others.
+    /// Opens every replica in the folder's account, and removes the remains of others.
     /// - Returns: those that are damaged and not open, where there may be other copies.
     /// - Throws: what keeps a replica from being opened, if there is no other copy of it.
     func openPresent(_ recovered: [GroupID: RecoveredGroup]) async throws -> [GroupID: ReplicaDamage] {
@@ -71,14 +71,14 @@ struct ReplicaKeeper: Sendable {
         try await start(place.group, generation: place.generation, RecoveredGroup(), isNew: true)
     }
 
-    /// Opens the first replicas of a cluster that was founded; those that are open stay so.
+    /// Opens the first replicas of a newly founded cluster, unless they are open.
     func openFirst() async throws {
         for group in folder.held.keys.sorted() where holdings[group] == nil {
             try await start(group, generation: 0, RecoveredGroup(), isNew: true)
         }
     }
 
-    /// Gives a replica up that is not in force any more; if it is too early, nothing changes.
+    /// Deletes a replica that is no longer in force; does nothing if it is too early.
     /// - Parameter damage: to its data. Its database is kept then, for diagnosis.
     func release(_ group: GroupID, damage: ReplicaDamage?) async throws {
         if holdings[group] == nil {
@@ -166,7 +166,7 @@ struct ReplicaKeeper: Sendable {
         return true
     }
 
-    /// Has the log forget the group; nothing happens where it knows none.
+    /// Removes the group from the log, if it is there.
     private func forget(_ group: GroupID) async throws {
         while true {
             let result = await withCheckedContinuation { continuation in

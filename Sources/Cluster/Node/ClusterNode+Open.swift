@@ -24,10 +24,10 @@ struct NodeParts {
 }
 
 extension ClusterNode {
-    /// Opens the data folder and everything in it; makes what is missing. The node neither listens nor speaks before
+    /// Opens the data folder and everything in it; makes what is missing. The node neither listens nor connects before
     /// `start`.
     ///
-    /// What is damaged or was given up is moved aside where peers have a good copy; the node then joins anew when it is
+    /// Damaged or abandoned data are moved aside if peers have a good copy; the node then joins again when it is
     /// started.
     /// - Throws: `NodeStartError`, `RaftLogError` or a database's error, each saying what to do.
     package static func open(
@@ -77,7 +77,7 @@ extension ClusterNode {
         let vault = FieldVault(clusterKey: settings.encryptionKey)
         let changes = ChangeBell()
         let placement = Placement(folder.founding)
-        // The machine rings before anybody can be told of it.
+        // The machine rings before there is a listener.
         let news = Bell<Void>()
         let directory = DirectoryMachine(vault: vault) {
             changes.ring(.directory)
@@ -150,7 +150,7 @@ extension ClusterNode {
             opened.log.close()
             opened = try openAfterAll("\(path)/node.json is missing, but its raft log holds replicas")
         }
-        // The log's lock makes sure that these are nobody else's: what a stopped transfer left behind is of no use.
+        // The log's lock makes these our own: the remains of a stopped transfer are useless.
         try clearSnapshots(path)
         let folder = try NodeFolder(settings, configured: configured, random: platform.random)
         return (folder, opened.log, opened.groups)

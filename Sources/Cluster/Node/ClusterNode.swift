@@ -246,8 +246,8 @@ extension ClusterNode {
     /// right or wrong.
     package var clockDoubt: String? { lane.clockWatch.doubt }
 
-    /// How far this node's clock is from those of most nodes, in milliseconds, where it is wrong; it makes no commands
-    /// then.
+    /// How far this node's clock is from those of most nodes, in milliseconds, if it is wrong; then it makes no
+    /// commands.
     package var clockErrorMilliseconds: Int64? { lane.clockWatch.errorMilliseconds }
 }
 

@@ -17,8 +17,8 @@ package struct NodeSettings: Sendable {
     /// Where the peer port listens; nodes are dialled at the addresses of `nodes`.
     package var peerListenHost: String
     package var tls: PeerTLS
-    /// The key, 32 bytes, under which the keys of encrypted fields are kept; nil where none is configured, and then
-    /// such fields are refused. The same on every node.
+    /// The key, 32 bytes, that wraps the keys of encrypted fields, the same on every node; without it such fields are
+    /// refused.
     package var encryptionKey: [UInt8]?
     /// The program's version, for peers and operators.
     package var version = ""
@@ -69,9 +69,7 @@ package struct NodeSettings: Sendable {
         self.peerListenHost = peerListenHost
         self.tls = tls
     }
-}
 
-extension NodeSettings {
     /// How a command is too large; nil if it is not.
     func excess(of command: [UInt8]) -> Oversize? {
         command.count <= commandBytesMax
@@ -111,7 +109,7 @@ package struct ApplySettings: Sendable {
     package var entriesPerTransactionMax = 2_000
     /// Bytes of the entries of one SQLite transaction, which has one at least.
     package var bytesPerTransactionMax = 4 << 20
-    /// A SQLite transaction ends with the command that brings the rows it changed to so many.
+    /// A SQLite transaction ends with the command that brings its changed rows to this number.
     package var rowsPerTransactionMax = 50_000
     /// Where transactions are timed.
     package var timers = NodeTimers(MetricsRegistry())

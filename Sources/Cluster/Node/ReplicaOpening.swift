@@ -67,7 +67,7 @@ struct ReplicaOpening {
         return "\(folder)/shards/\(String(repeating: "0", count: max(0, 4 - number.count)))\(number).sqlite"
     }
 
-    /// The preferred leader of a group campaigns first where there was none, so that leaders spread over the nodes.
+    /// The preferred leader of a group without a leader campaigns first, so that leaders spread over the nodes.
     private var raftSettings: RaftSettings {
         var settings = self.settings.raft
         settings.electionTimeoutMilliseconds = self.settings.electionTimeoutMilliseconds

@@ -10,7 +10,7 @@ package enum QueueFull: Error, Hashable, Sendable {
 package struct FairQueue: Sendable {
     /// One that waits.
     package struct Waiter: Hashable, Sendable {
-        /// What it is taken out by; no other has it.
+        /// Unique.
         package var id: UInt64
         /// Whose line it stands in.
         package var container: String
@@ -29,7 +29,7 @@ package struct FairQueue: Sendable {
     private struct Line: Sendable {
         var all: [Waiter] = []
         var first = 0
-        /// Those who still wait.
+        /// How many still wait.
         var count = 0
     }
 
@@ -117,7 +117,7 @@ package struct FairQueue: Sendable {
         if turn >= order.count { turn = 0 }
     }
 
-    /// Forgets those who are gone when they are more than those who wait, so that each costs a fixed time.
+    /// Removes waiters that left when they outnumber those that wait, so that each costs a constant time.
     private mutating func tidy(_ container: String) {
         guard let line = lines[container], line.all.count > 2 * line.count + 32 else { return }
         lines[container]?.all = line.all[line.first...].filter { present.contains($0.id) }

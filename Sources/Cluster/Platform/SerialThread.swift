@@ -1,52 +1,81 @@
 import DequeModule
 import Foundation
+import Storage
 
 /// A thread that works in order. SQLite blocks, so what it does never runs on an event loop.
-final class SerialThread: SerialQueue, @unchecked Sendable {
-    // `queue`, `isStopping` and `isDone` are touched only with `condition` locked, which is what makes the class safe
-    // to share.
-    private let condition = NSCondition()
-    private var queue: Deque<@Sendable () -> Void> = []
-    private var isStopping = false
-    private var isDone = false
+final class SerialThread: SerialQueue {
+    private struct State {
+        var queue: Deque<@Sendable () -> Void> = []
+        var isStopping = false
+        var isDone = false
+    }
+
+    private let state = Monitor(State())
 
     init(name: String) {
-        let thread = Thread { [self] in run() }
+        let thread = Thread { [state] in
+            while let work = Self.next(state) { work() }
+            state.update { $0.isDone = true }
+        }
         thread.name = name
         thread.stackSize = 4 << 20
         thread.start()
     }
 
-    func schedule(_ work: @escaping @Sendable () -> Void) {
-        condition.lock()
-        queue.append(work)
-        condition.signal()
-        condition.unlock()
+    func schedule(_ work: @escaping @Sendable () -> Void) { state.update { $0.queue.append(work) } }
+
+    func stop() {
+        state.update { $0.isStopping = true }
+        state.wait { $0.isDone ? () : nil }
+    }
+
+    /// Waits for work; nil once all is done and the thread is to stop.
+    private static func next(_ state: Monitor<State>) -> (@Sendable () -> Void)? {
+        state.wait { state in
+            if let work = state.queue.popFirst() { return .some(work) }
+            return state.isStopping ? .some(nil) : nil
+        }
+    }
+}
+
+/// A thread that does something every so often.
+final class TimedThread: Rounds, @unchecked Sendable {
+    // `isStopping` and `isDone` are touched only with `condition` locked, which is what makes the class safe to share.
+    private let condition = NSCondition()
+    private var isStopping = false
+    private var isDone = false
+    private let interval: Double
+    private let round: @Sendable () -> Void
+
+    init(name: String, everyMilliseconds: UInt64, _ round: @escaping @Sendable () -> Void) {
+        interval = Double(everyMilliseconds) / 1_000
+        self.round = round
+        let thread = Thread { [self] in run() }
+        thread.name = name
+        thread.start()
     }
 
     func stop() {
         condition.lock()
         isStopping = true
-        condition.signal()
+        condition.broadcast()
         while !isDone { condition.wait() }
         condition.unlock()
     }
 
     private func run() {
-        while let work = next() { work() }
+        while waitForNextRound() { round() }
         condition.lock()
         isDone = true
         condition.broadcast()
         condition.unlock()
     }
 
-    private func next() -> (@Sendable () -> Void)? {
+    private func waitForNextRound() -> Bool {
         condition.lock()
         defer { condition.unlock() }
-        while queue.isEmpty {
-            if isStopping { return nil }
-            condition.wait()
-        }
-        return queue.removeFirst()
+        if isStopping { return false }
+        _ = condition.wait(until: Date(timeIntervalSinceNow: interval))
+        return !isStopping
     }
 }

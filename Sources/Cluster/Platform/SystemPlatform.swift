@@ -71,7 +71,7 @@ package struct SystemThreads: WorkPool {
 
     private init(_ pool: NIOThreadPool) { self.pool = pool }
 
-    /// Those of the process, as many as it has cores, which nobody stops.
+    /// The process's own threads, one for each core, which are never stopped.
     package static let ofProcess = SystemThreads(.singleton)
 
     /// The machine's processors.

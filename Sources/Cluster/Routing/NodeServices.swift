@@ -3,7 +3,7 @@ package import RaftCore
 import Synchronization
 
 /// What the layers above answer for other nodes. Nothing of it is logged or survives a restart: it is for coordination
-/// that may begin anew, such as shares of a rate.
+/// that can restart from nothing, such as rate shares.
 package protocol NodeServices: Sendable {
     /// Answers a request made to the leader of a group. Called on the lane's event loop: short, and never blocking.
     func confer(_ request: [UInt8], as leadership: Leadership) -> [UInt8]

@@ -1,7 +1,7 @@
 package import Wire
 
 /// What is too large to be passed between nodes, or to be kept by them. Asking for the same again does not help.
-package struct Oversize: Hashable, Sendable {
+package struct Oversize: Hashable, Sendable, WireMessage {
     package enum Part: UInt64, Sendable {
         /// What was asked; nothing was done.
         case request = 1
@@ -19,9 +19,7 @@ package struct Oversize: Hashable, Sendable {
         self.bytes = bytes
         self.bytesMax = bytesMax
     }
-}
 
-extension Oversize: WireMessage {
     package static var blank: Self { Oversize(.request, bytes: 0, bytesMax: 0) }
 
     package mutating func fields(_ wire: inout WireFields) throws(WireError) {

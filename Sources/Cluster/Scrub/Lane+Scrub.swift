@@ -1,13 +1,13 @@
 import Logging
 import NIOCore
 import PeerTransport
-import RaftCore
+package import RaftCore
 import Storage
 import Wire
 
-// Damage that a disk does not report, and SQLite does not see, is found by comparing: the leader has every replica hash
-// a bounded part of its state at the same index, part after part, and asks for the hashes. Whoever differs from a
-// majority has its replica rebuilt.
+// Finds damage that neither the disk nor SQLite reports, by comparison: the leader has every replica hash a bounded
+// part of its state at the same index, part after part, and collects the hashes. A replica that differs from a majority
+// is rebuilt.
 extension Lane {
     /// Where the scrub of a group stands, on its leader.
     struct Scrub {
@@ -41,7 +41,7 @@ extension Lane {
         }
     }
 
-    /// Asks the others for their hashes. Those that have none at the index do not count: they were behind, or had a
+    /// Asks the others for their hashes. Members without one at the index do not count: they were behind, or had a
     /// snapshot since.
     private func compare(_ own: ScrubOutcome, of group: GroupID, _ replica: Replica) {
         guard let transport else { return }
@@ -81,7 +81,7 @@ extension Lane {
         }
     }
 
-    /// The hash that this node's replica recorded at an index; empty if it has none.
+    /// The hash that this node's replica recorded at an index, or empty.
     func stateHash(of group: GroupID, at index: LogIndex, completion: @escaping Completion) {
         guard let applier = replicas[group]?.applier else { return completion(.failure(.notLeader(hint: nil))) }
         do throws(QueueFull) {
@@ -100,5 +100,47 @@ extension Lane {
         guard replicas[group]?.raft.id == replica else { return }
         let error = StorageMismatch("at \(index) the data differ from those of the other nodes, which agree")
         damaged(group, error, .reading)
+    }
+}
+
+/// Whose copy of a group's state is damaged, judged by hashes of the same part at the same index. Pure.
+package enum ScrubVerdict: Hashable, Sendable {
+    /// All that answered have the same.
+    case equal
+    /// These differ from a majority of the group's voters, who have the same.
+    case damaged([ReplicaID])
+    /// Copies differ, and no majority says which is right: too few have answered, or all differ.
+    case undecided
+
+    /// - Parameters:
+    ///   - hashes: of the replicas that had one at the index.
+    ///   - voters: of the group.
+    package init(_ hashes: [ReplicaID: [UInt8]], voters: [ReplicaID]) {
+        var counts: [[UInt8]: Int] = [:]
+        for (replica, hash) in hashes where voters.contains(replica) { counts[hash, default: 0] += 1 }
+        if Set(hashes.values).count <= 1 {
+            self = .equal
+        } else if let right = counts.first(where: { 2 * $0.value > voters.count })?.key {
+            self = .damaged(hashes.filter { $0.value != right }.keys.sorted())
+        } else {
+            self = .undecided
+        }
+    }
+}
+
+/// What a part of a scrub came to on the leader.
+struct ScrubOutcome: Hashable, Sendable, WireMessage {
+    /// The index of the command: the hash is of the state as it was there.
+    var index: LogIndex
+    var hash: [UInt8]
+    /// Where the next part begins; empty when all was looked at.
+    var cursor: [UInt8]
+
+    static var blank: Self { ScrubOutcome(index: .zero, hash: [], cursor: []) }
+
+    mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.field(1, &index)
+        try wire.field(2, &hash)
+        try wire.field(3, &cursor)
     }
 }

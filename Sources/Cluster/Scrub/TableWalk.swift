@@ -77,7 +77,7 @@ struct TableWalk {
 
         var name: String { index.map { "\(table)/\($0)" } ?? table }
 
-        /// The rows after a key; those of an index are read from it alone.
+        /// The rows after a key; an index's rows are read from it alone.
         func rows(after: [DatabaseValue]?, rowsMax: Int, in db: Database) throws -> RowCursor {
             let columns = key.map { "\"\($0)\"" }.joined(separator: ", ")
             let marks = key.map { _ in "?" }.joined(separator: ", ")

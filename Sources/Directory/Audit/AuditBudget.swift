@@ -2,9 +2,9 @@ import Foundation
 import GRDB
 import Wire
 
-/// How many records of one kind the audit log has got in this hour, of all nodes together. Beyond `recordsPerHourMax`
-/// they are counted only, and one record tells of them when the next hour's first comes.
-struct AuditBudget: Hashable, Sendable {
+/// Counts the audit log's records of one kind in this hour, of all nodes together. Beyond `recordsPerHourMax` they are
+/// only counted, and one record reports their number when the next hour's first comes.
+struct AuditBudget: Hashable, Sendable, WireMessage {
     /// Records that one kind may take in an hour: three kinds fill what the log keeps in 23 days.
     static let recordsPerHourMax: UInt64 = 600
     private static let hourMilliseconds: Int64 = 3_600_000
@@ -12,12 +12,12 @@ struct AuditBudget: Hashable, Sendable {
     /// Hours since 1970.
     var hour: Int64 = 0
     var records: UInt64 = 0
-    /// Events that no record tells of yet.
+    /// Events not yet reported by a record.
     var untold: UInt64 = 0
 
     init() {}
 
-    /// What the log is to tell of an event.
+    /// The records to write for an event.
     /// - Parameter outcome: that of all events of the kind.
     mutating func take(_ event: AuditEvent, outcome: String = "refused") -> [AuditEvent] {
         let eventHour = event.origin.time / Self.hourMilliseconds
@@ -44,12 +44,20 @@ struct AuditBudget: Hashable, Sendable {
         }
         return told
     }
+
+    static var blank: Self { AuditBudget() }
+
+    mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.field(1, &hour)
+        try wire.field(2, &records)
+        try wire.field(3, &untold)
+    }
 }
 
 /// The budgets of what anybody can cause, one for each kind, so that a flood of one does not hide another.
-struct AuditBudgets: Hashable, Sendable {
+struct AuditBudgets: Hashable, Sendable, WireMessage {
     enum Kind {
-        /// Failed sign-ins, for which nobody needs an account.
+        /// Failed sign-ins, which need no account.
         case failures
         /// Requests without permission, and refused commands of others than administrators.
         case refusals
@@ -63,13 +71,23 @@ struct AuditBudgets: Hashable, Sendable {
 
     init() {}
 
-    /// What the log is to tell of an event.
+    /// The records to write for an event.
     mutating func take(_ event: AuditEvent, _ kind: Kind) -> [AuditEvent] {
         switch kind {
         case .failures: failures.take(event)
         case .refusals: refusals.take(event)
         case .growths: growths.take(event, outcome: AuditEvent.done)
         }
+    }
+
+    static var blank: Self { AuditBudgets() }
+
+    mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.field(1, &failures.hour)
+        try wire.field(2, &failures.records)
+        try wire.field(3, &failures.untold)
+        try wire.field(4, &refusals, unless: AuditBudget())
+        try wire.field(5, &growths, unless: AuditBudget())
     }
 }
 
@@ -113,8 +131,7 @@ struct AuditedEvents {
     /// What the log of requests tells; what there is too much of is counted.
     func requestsWithinBudget(in db: Database) throws -> [AuditEvent] {
         if requests.isEmpty { return [] }
-        let body = try Data.fetchOne(db, sql: "SELECT body FROM audit_failures")
-        var budgets = try body.map { try AuditBudgets(decoding: [UInt8]($0)) } ?? AuditBudgets()
+        var budgets = try db.message("SELECT body FROM audit_failures") ?? AuditBudgets()
         let told = requests.flatMap { budgets.take($0.event, $0.kind) }
         try db.execute(
             sql: "INSERT OR REPLACE INTO audit_failures (id, body) VALUES (1, ?)",
@@ -124,32 +141,10 @@ struct AuditedEvents {
 }
 
 extension AuditEvent {
-    /// Whether it tells of somebody who could not sign in.
+    /// Whether it reports a failed sign-in.
     var isSignInFailure: Bool { action == Self.signInFailure || (action == Self.signIn && outcome != Self.done) }
 
     static let signInFailure = "sign-in.fail"
     static let signIn = "sign-in"
     static let schemaGrowth = "schema.grow"
-}
-
-extension AuditBudget: WireMessage {
-    static var blank: Self { AuditBudget() }
-
-    mutating func fields(_ wire: inout WireFields) throws(WireError) {
-        try wire.field(1, &hour)
-        try wire.field(2, &records)
-        try wire.field(3, &untold)
-    }
-}
-
-extension AuditBudgets: WireMessage {
-    static var blank: Self { AuditBudgets() }
-
-    mutating func fields(_ wire: inout WireFields) throws(WireError) {
-        try wire.field(1, &failures.hour)
-        try wire.field(2, &failures.records)
-        try wire.field(3, &failures.untold)
-        try wire.field(4, &refusals, unless: AuditBudget())
-        try wire.field(5, &growths, unless: AuditBudget())
-    }
 }

@@ -1,4 +1,5 @@
 import Crypto
+import RecordModel
 package import Wire
 
 /// One link of the audit log's chain.
@@ -6,7 +7,7 @@ package import Wire
 /// The hash is SHA-256 of the hash of the record before it, this record's number and its event; so none can be changed,
 /// left out or moved without breaking the chain there. Who can write to every node's disk can make a whole new chain:
 /// keep the newest hash elsewhere from time to time, and look for it later.
-package struct AuditRecord: Hashable, Sendable {
+package struct AuditRecord: Hashable, Sendable, WireMessage {
     /// From 1, without a gap.
     package var sequence: UInt64
     /// 32 bytes; zeros before the first record.
@@ -62,9 +63,7 @@ package struct AuditRecord: Hashable, Sendable {
         }
         return nil
     }
-}
 
-extension AuditRecord: WireMessage {
     package static var blank: Self { AuditRecord(sequence: 0, previousHash: [], event: .blank, hash: []) }
 
     package mutating func fields(_ wire: inout WireFields) throws(WireError) {
@@ -77,7 +76,7 @@ extension AuditRecord: WireMessage {
 
 /// Which audit log. Each is a chain of hashes of its own and keeps its own newest records, so that what anybody can
 /// cause never pushes out what administrators did.
-package enum AuditLog: String, Hashable, Sendable, CaseIterable {
+package enum AuditLog: String, Hashable, Sendable, CaseIterable, WireValue {
     /// What administrators did or tried, who signed in, and what nodes found out, such as the copy of a token.
     case changes
     /// What anybody can have written, within `AuditBudgets`: failed sign-ins, refusals, and schemas that grew by saves.
@@ -95,10 +94,8 @@ package enum AuditLog: String, Hashable, Sendable, CaseIterable {
     var baseTable: String { table + "_base" }
 }
 
-extension AuditLog: WireValue {}
-
 /// Some records of the audit log, one after the other.
-package struct AuditPage: Hashable, Sendable {
+package struct AuditPage: Hashable, Sendable, WireMessage {
     package var records: [AuditRecord]
     /// Whether more follow.
     package var moreComing: Bool
@@ -108,22 +105,13 @@ package struct AuditPage: Hashable, Sendable {
     /// one past retention.
     package var firstPreviousHash: [UInt8]
 
-    package init(records: [AuditRecord], moreComing: Bool, firstSequence: UInt64, firstPreviousHash: [UInt8]) {
-        self.records = records
-        self.moreComing = moreComing
-        self.firstSequence = firstSequence
-        self.firstPreviousHash = firstPreviousHash
-    }
-
-    /// The number of the first record of the page that breaks the chain; nil if none does.
+    /// The number of the first record of the page that breaks the chain.
     package var firstBroken: UInt64? {
         guard let first = records.first else { return nil }
         if first.sequence != firstSequence || first.previousHash != firstPreviousHash { return firstSequence }
         return AuditRecord.verify(records)
     }
-}
 
-extension AuditPage: WireMessage {
     package static var blank: Self {
         AuditPage(records: [], moreComing: false, firstSequence: 0, firstPreviousHash: [])
     }
@@ -133,5 +121,135 @@ extension AuditPage: WireMessage {
         try wire.field(2, &moreComing)
         try wire.field(3, &firstSequence)
         try wire.field(4, &firstPreviousHash)
+    }
+}
+
+/// Who asked for something, by which request, from where and when.
+package struct AuditOrigin: Hashable, Sendable, WireMessage {
+    /// Such as `administrator`, `administrator grace`, `user ada`, `key 1f..` or `node 2`; never a secret.
+    package var actor: String
+    /// By which the logs of every node that the request crossed name it.
+    package var requestID: String
+    /// The client's address, or empty.
+    package var address: String
+    /// Milliseconds since 1970, by the clock of the node that was asked.
+    package var time: Int64
+
+    /// The actor of administration by the token that every node has in a file.
+    package static let administrator = "administrator"
+
+    /// The actor of administration by an administrator's own token.
+    package static func administrator(named name: String) -> String { "\(administrator) \(name)" }
+
+    /// Whether an administrator asks. No other actor begins with this word.
+    package var isAdministrator: Bool {
+        actor == Self.administrator || actor.hasPrefix(Self.administrator(named: ""))
+    }
+
+    package init(actor: String, requestID: String, address: String, time: Int64) {
+        self.actor = actor
+        self.requestID = requestID
+        self.address = address
+        self.time = time
+    }
+
+    package static var blank: Self { AuditOrigin(actor: "", requestID: "", address: "", time: 0) }
+
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.field(1, &actor)
+        try wire.field(2, &requestID)
+        try wire.field(3, &address)
+        try wire.field(4, &time)
+    }
+}
+
+/// Something that was done or refused, as the audit log shows it, without secrets.
+package struct AuditEvent: Hashable, Sendable, WireMessage {
+    package var origin: AuditOrigin
+    /// Such as `token.create` or `sign-in`.
+    package var action: String
+    /// What it was done to.
+    package var subject: String
+    /// `done`, or why it was refused.
+    package var outcome: String
+    /// How many alike this one stands for.
+    package var count: UInt64
+
+    /// The outcome of what was not refused.
+    package static let done = "done"
+
+    package init(origin: AuditOrigin, action: String, subject: String, outcome: String = Self.done, count: UInt64 = 1) {
+        self.origin = origin
+        self.action = action
+        self.subject = subject
+        self.outcome = outcome
+        self.count = count
+    }
+
+    package static var blank: Self {
+        AuditEvent(
+            origin: AuditOrigin(actor: "", requestID: "", address: "", time: 0), action: "", subject: "", outcome: "",
+            count: 0)
+    }
+
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.field(1, &origin)
+        try wire.field(2, &action)
+        try wire.field(3, &subject)
+        try wire.field(4, &outcome)
+        try wire.field(5, &count)
+    }
+
+    /// The event with no text longer than the log keeps.
+    var bounded: AuditEvent {
+        AuditEvent(
+            origin: AuditOrigin(
+                actor: AuditText.bounded(origin.actor), requestID: AuditText.bounded(origin.requestID),
+                address: AuditText.bounded(origin.address), time: origin.time),
+            action: AuditText.bounded(action), subject: AuditText.bounded(subject),
+            outcome: AuditText.bounded(outcome), count: count)
+    }
+}
+
+/// Makes text that may stand in the audit log.
+package enum AuditText {
+    /// Unicode scalars of a text at most.
+    static let scalarsMax = 512
+
+    /// An id, so that it can be told from others. Somebody may have given a secret where an id was meant: of text that
+    /// is too long, or looks like no id, a piece of its hash stands there.
+    package static func id(_ text: String) -> String {
+        let isHex = text.utf8.allSatisfy {
+            (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains($0)
+        }
+        if text.utf8.count <= 16 || (isHex && text.utf8.count <= 32) { return text }
+        // The id of a server key is as long as a token's secret.
+        if isHex, text.utf8.count == 64 { return text.prefix(16) + "…" }
+        return "#" + Hex.encode(Array(SHA256.hash(data: Array(text.utf8)).prefix(4)))
+    }
+
+    /// Whether a scalar cannot be seen, or changes how what stands around it is seen.
+    static func isHidden(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.properties.generalCategory {
+        case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate, .unassigned: true
+        default: false
+        }
+    }
+
+    /// A text, cut where it is too long. Invisible characters are written as their numbers, such as `\u{1b}`: text of
+    /// others must neither act on the terminal that shows the log nor imitate other text.
+    static func bounded(_ text: String) -> String {
+        let shown = text.unicodeScalars.prefix(scalarsMax + 1)
+        if shown.count <= scalarsMax, !shown.contains(where: isHidden) { return text }
+        var result = String.UnicodeScalarView()
+        for scalar in shown {
+            if isHidden(scalar) {
+                result.append(contentsOf: "\\u{\(String(scalar.value, radix: 16))}".unicodeScalars)
+            } else {
+                result.append(scalar)
+            }
+        }
+        guard result.count > scalarsMax else { return String(result) }
+        return String(String.UnicodeScalarView(result.prefix(scalarsMax - 1))) + "…"
     }
 }

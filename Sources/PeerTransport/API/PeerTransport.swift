@@ -11,7 +11,7 @@ import Synchronization
 ///
 /// Everything happens on one event loop. Certificates are read when the transport is made, and again when their files
 /// change: new connections, incoming and outgoing, use the new ones, and connections that stand are left alone.
-package final class PeerTransport: Sendable {
+package final class PeerTransport: PeerNetwork {
     /// The loop that the delegate is called on and `send` must be called on.
     package let eventLoop: any EventLoop
     private let core: NIOLoopBoundBox<TransportCore>
@@ -39,8 +39,7 @@ package final class PeerTransport: Sendable {
         counterBox = counters
     }
 
-    /// Listens and begins to dial. Any thread, once.
-    /// - Returns: succeeds when the port is open; fails with `PeerTransportError.cannotListen`.
+    /// As `PeerNetwork` says.
     package func start() -> EventLoopFuture<Void> {
         eventLoop.flatSubmit { self.core.value.start() }.map { port in self.portBox.withLock { $0 = port } }
     }
@@ -48,14 +47,13 @@ package final class PeerTransport: Sendable {
     /// The port listened on, once `start` has succeeded. Any thread.
     package var port: Int? { portBox.withLock { $0 } }
 
-    /// Replaces the list of peers: new ones are dialled, those gone are let go, the others are not disturbed. Any
-    /// thread; takes effect on the loop.
+    /// As `PeerNetwork` says; takes effect on the loop.
     package func update(peers: [PeerAddress]) {
         onLoop { $0.update(peers: peers) }
     }
 
-    /// Sends Raft messages in order. Messages sent to one node within one tick of the loop share a frame. Dropped,
-    /// and counted, when the node is not connected or `outboundBytesMax` is reached. On the event loop only.
+    /// Sends Raft messages in order. Messages sent to one node within one tick of the loop share a frame. Dropped
+    /// messages are counted. On the event loop only.
     package func send(_ messages: [PeerMessage], to node: NodeID) {
         core.value.send(messages, to: node)
     }
@@ -83,7 +81,7 @@ package final class PeerTransport: Sendable {
     /// What happened so far. Any thread.
     package var counters: PeerTransportCounters { counterBox.current }
 
-    /// Says goodbye to every peer and closes. Requests that wait fail with `disconnected`. Any thread; idempotent.
+    /// As `PeerNetwork` says; requests that wait fail with `disconnected`.
     package func shutdown() -> EventLoopFuture<Void> {
         eventLoop.flatSubmit { self.core.value.shutdown() }
     }
@@ -138,7 +136,6 @@ package struct PeerMessage: Hashable, Sendable {
     /// The message of the group.
     package var message: Message
 
-    /// Creates a value from its parts.
     package init(group: GroupID, message: Message) {
         self.group = group
         self.message = message
@@ -171,8 +168,6 @@ package protocol PeerNetwork: Sendable {
     /// What it has done so far. Any thread.
     var counters: PeerTransportCounters { get }
 }
-
-extension PeerTransport: PeerNetwork {}
 
 /// What a transport has done since it was made.
 package struct PeerTransportCounters: Hashable, Sendable {
@@ -211,7 +206,6 @@ package struct PeerTransportCounters: Hashable, Sendable {
     /// How often changed certificate files were read and taken into use.
     package var certificateReloads: UInt64 = 0
 
-    /// Creates the default value.
     package init() {}
 }
 

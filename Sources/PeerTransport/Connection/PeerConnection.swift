@@ -27,7 +27,7 @@ final class PeerConnection: ChannelInboundHandler {
     enum Phase {
         case greeting
         case ready(PeerIdentity, PeerChannel)
-        /// A goodbye is on its way out; nothing that comes in matters any more.
+        /// A goodbye is being sent; input is ignored.
         case closing
         case closed
     }

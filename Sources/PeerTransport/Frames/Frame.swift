@@ -116,16 +116,8 @@ enum RaftFrame {
 
 /// A request: its number on this connection, and what is asked.
 struct RequestFrame: Hashable, WireMessage {
-    /// What a request's frame has besides the payload, at most.
-    static let overheadBytesMax = Frame.headerBytes + 24
-
     var id: UInt64
     var payload: [UInt8]
-
-    init(id: UInt64, payload: [UInt8]) {
-        self.id = id
-        self.payload = payload
-    }
 
     static var blank: Self { RequestFrame(id: 0, payload: []) }
 

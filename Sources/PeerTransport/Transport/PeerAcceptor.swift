@@ -162,9 +162,7 @@ final class PeerAcceptor: PeerConnectionOwner {
         }
         return channels
     }
-}
 
-extension PeerAcceptor {
     /// Hands a request to the delegate and sends what it answers.
     func serve(
         _ request: RequestFrame, on connection: PeerConnection, _ node: NodeID, _ channel: PeerChannel

@@ -152,15 +152,7 @@ final class PeerLink: PeerConnectionOwner {
         case .broken(let reason): quietLog.log(logger, .info, "no connection to \(name): \(reason); trying again")
         }
     }
-}
 
-/// A request that was sent and not answered yet.
-struct WaitingRequest {
-    var promise: EventLoopPromise<[UInt8]>
-    var timeout: Scheduled<Void>
-}
-
-extension PeerLink {
     /// Queues a Raft message, or counts it as dropped.
     func send(_ message: PeerMessage) {
         guard let ready else { return shared.counters.update { $0.messagesDroppedNotConnected += 1 } }
@@ -211,4 +203,69 @@ extension PeerLink {
     func failWaiting(_ error: PeerTransportError) {
         for id in waiting.keys.sorted() { finish(id, .failure(error)) }
     }
+}
+
+/// A request that was sent and not answered yet.
+struct WaitingRequest {
+    var promise: EventLoopPromise<[UInt8]>
+    var timeout: Scheduled<Void>
+}
+
+/// How a connection ended, which decides whether and how loudly it is logged.
+enum ConnectionEnd: Hashable {
+    /// This node wanted it.
+    case wanted(String)
+    /// This node refused the peer; "it" is the peer.
+    case refused(String)
+    /// The peer said goodbye, or its TLS refused this node.
+    case refusedByPeer(String)
+    /// The network or the peer went away.
+    case broken(String)
+
+    /// Translates what the channel reported. BoringSSL's errors are only told apart by their text.
+    init(_ error: any Error) {
+        let text = String(describing: error)
+        func has(_ parts: String...) -> Bool { parts.contains { text.contains($0) } }
+        if has("PEER_DID_NOT_RETURN_A_CERTIFICATE") {
+            self = .refused("it presented no certificate")
+        } else if has("CERTIFICATE_VERIFY_FAILED", "unableToValidateCertificate") {
+            self = .refused("its certificate is not one of this cluster's peer CA, or has expired")
+        } else if has(
+            "ALERT_UNKNOWN_CA", "ALERT_BAD_CERTIFICATE", "ALERT_CERTIFICATE", "CERTIFICATE_REQUIRED", "DECRYPT_ERROR")
+        {
+            self = .refusedByPeer("its TLS rejected this node's certificate (\(text))")
+        } else if has("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "HTTPS_PROXY_REQUEST") {
+            self = .refused("it does not speak TLS")
+        } else if has("UNSUPPORTED_PROTOCOL", "PROTOCOL_VERSION") {
+            self = .refused("it does not speak TLS 1.3")
+        } else if error is PeerProtocolError {
+            self = .refused(text)
+        } else if let error = error as? NIOSSLError, error == .uncleanShutdown {
+            self = .broken("the connection was cut")
+        } else if has("EOF during handshake") {
+            self = .broken("it closed the connection during the TLS handshake")
+        } else if case .handshakeFailed = error as? NIOSSLError {
+            self = .refused("the TLS handshake failed (\(text))")
+        } else {
+            self = .broken(text)
+        }
+    }
+}
+
+/// How long to wait before the next attempt to connect: 100 ms, doubled each time up to 2 s, less up to half of it at
+/// random so that nodes that lost the same peer do not come back in step.
+struct Backoff {
+    static let firstMilliseconds: Int64 = 100
+    static let lastMilliseconds: Int64 = 2_000
+
+    private var attempts = 0
+
+    mutating func next(using generator: inout some RandomNumberGenerator) -> TimeAmount {
+        let full = min(Self.firstMilliseconds << Int64(min(attempts, 10)), Self.lastMilliseconds)
+        attempts += 1
+        return .milliseconds(Int64.random(in: (full / 2)...full, using: &generator))
+    }
+
+    /// The connection stood: the next failure starts from the beginning.
+    mutating func reset() { attempts = 0 }
 }

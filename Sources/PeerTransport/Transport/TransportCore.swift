@@ -66,7 +66,7 @@ final class TransportCore {
         }
     }
 
-    /// Dials peers that are new or moved and lets go of those that are gone.
+    /// Dials new and moved peers, and drops removed ones.
     func update(peers: [PeerAddress]) {
         guard !isStopped else { return }
         let wanted = peers.filter { $0.node != shared.configuration.nodeID }
@@ -128,7 +128,6 @@ package struct QuietLog: Sendable {
 
     private var said: [String: (at: NIODeadline, unsaid: Int)] = [:]
 
-    /// Creates the default value.
     package init() {}
 
     /// - Parameter key: what makes two messages the same; the message itself unless given.

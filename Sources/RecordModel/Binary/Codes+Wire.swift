@@ -89,10 +89,3 @@ extension Optional where Wrapped: WireCoded {
         set { self = newValue?.value }
     }
 }
-
-// Enumerations whose cases have the form of their names.
-extension Comparator: WireValue {}
-extension ContainerLimit: WireValue {}
-extension Environment: WireValue {}
-extension ErrorCode: WireValue {}
-extension Scope: WireValue {}

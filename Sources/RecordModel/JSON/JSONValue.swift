@@ -21,7 +21,7 @@ package enum JSONValue: Hashable, Sendable {
         }
     }
 
-    /// The value of an object's member, found by looking at one after the other; nil if there is none.
+    /// The value of an object's member, by linear search.
     package subscript(key: String) -> JSONValue? {
         guard case .object(let members) = self else { return nil }
         return members.first { $0.key == key }?.value

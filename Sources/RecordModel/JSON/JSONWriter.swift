@@ -151,9 +151,7 @@ package struct JSONWriter: Sendable {
             bytes.append(contentsOf: UnsafeBufferPointer(rebasing: buffer[start...]))
         }
     }
-}
 
-extension JSONWriter {
     /// An object with the members that `body` writes.
     package mutating func object(_ body: (inout JSONWriter) -> Void) {
         beginObject()

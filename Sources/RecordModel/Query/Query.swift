@@ -1,5 +1,7 @@
+package import Wire
+
 /// What a client looks for: records of one type for which every filter holds, in an order.
-package struct Query: Hashable, Sendable {
+package struct Query: Hashable, Sendable, WireMessage {
     package var recordType: String
     package var filters: [Filter]
     package var sorts: [Sort]
@@ -9,10 +11,18 @@ package struct Query: Hashable, Sendable {
         self.filters = filters
         self.sorts = sorts
     }
+
+    package static var blank: Self { Query(recordType: "", filters: [], sorts: []) }
+
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.required(1, &recordType)
+        try wire.field(2, &filters)
+        try wire.field(3, &sorts)
+    }
 }
 
-/// One condition. System fields go by their schema names (`___recordID`, `___createTime`, ...).
-package struct Filter: Hashable, Sendable {
+/// One condition. System fields have their schema names (`___recordID`, `___createTime`, ...).
+package struct Filter: Hashable, Sendable, WireMessage {
     /// Nil, with `containsAllTokens` and `containsAnyTokens` only, stands for every searchable field of the record
     /// type.
     package var field: String?
@@ -28,10 +38,19 @@ package struct Filter: Hashable, Sendable {
         self.value = value
         self.distance = distance
     }
+
+    package static var blank: Self { Filter(field: nil, comparator: .equals, value: .int64(0), distance: nil) }
+
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.field(1, &field)
+        try wire.required(2, &comparator)
+        try wire.required(3, &value)
+        try wire.field(4, &distance)
+    }
 }
 
 /// CloudKit's comparators; the raw value is the one on the wire.
-package enum Comparator: String, Hashable, Sendable, CaseIterable {
+package enum Comparator: String, Hashable, Sendable, CaseIterable, WireValue {
     case equals = "EQUALS"
     case notEquals = "NOT_EQUALS"
     case lessThan = "LESS_THAN"
@@ -56,7 +75,7 @@ package enum Comparator: String, Hashable, Sendable, CaseIterable {
 }
 
 /// One key of an order; records without the field come first when ascending.
-package struct Sort: Hashable, Sendable {
+package struct Sort: Hashable, Sendable, WireMessage {
     package var field: String
     package var isAscending: Bool
     /// For a location field, and only there: the order is by distance from this place.
@@ -66,5 +85,18 @@ package struct Sort: Hashable, Sendable {
         self.field = field
         self.isAscending = isAscending
         self.relativeLocation = relativeLocation
+    }
+
+    package static var blank: Self { Sort(field: "") }
+
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.required(1, &field)
+        try wire.field(2, &isDescending, unless: false)
+        try wire.field(3, &relativeLocation)
+    }
+
+    private var isDescending: Bool {
+        get { !isAscending }
+        set { isAscending = !newValue }
     }
 }

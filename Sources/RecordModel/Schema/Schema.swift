@@ -1,5 +1,7 @@
+package import Wire
+
 /// The record types and roles of one container's environment.
-package struct Schema: Hashable, Sendable {
+package struct Schema: Hashable, Sendable, WireMessage {
     /// Sorted by name.
     package var roles: [String]
     /// Sorted by name.
@@ -21,10 +23,24 @@ package struct Schema: Hashable, Sendable {
         for place in types.indices { dated.types[place].date(version, after: known[types[place].name]) }
         return dated
     }
+
+    package static var blank: Self { Schema(roles: [], types: []) }
+
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.field(1, &roles)
+        try wire.field(2, &types)
+    }
+
+    package mutating func check() { self = Schema(roles: roles, types: types) }
+
+    /// The bytes of its encoding; without the versions in which types and fields came, which only the directory knows.
+    package var encodedSize: Int {
+        roles.reduce(0) { $0 + fieldSize($1.utf8.count) } + types.reduce(0) { $0 + fieldSize($1.encodedSize) }
+    }
 }
 
 /// One record type of a schema.
-package struct RecordType: Hashable, Sendable {
+package struct RecordType: Hashable, Sendable, WireMessage {
     package var name: String
     /// Sorted by name in byte order, system fields among them where they carry an index.
     package var fields: [FieldDefinition]
@@ -53,19 +69,37 @@ package struct RecordType: Hashable, Sendable {
                 field?.type.unsettled == fields[place].type.unsettled ? field?.addedIn ?? 0 : version
         }
     }
+
+    package static var blank: Self { RecordType(name: "", fields: [], grants: []) }
+
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.required(1, &name)
+        try wire.field(2, &fields)
+        try wire.field(3, &grants)
+        try wire.field(4, &addedIn, unless: 0)
+    }
+
+    package mutating func check() {
+        self = RecordType(name: name, fields: fields, grants: grants, addedIn: addedIn)
+    }
+
+    fileprivate var encodedSize: Int {
+        fieldSize(name.utf8.count) + fields.reduce(0) { $0 + fieldSize($1.encodedSize) }
+            + grants.reduce(0) { $0 + fieldSize($1.encodedSize) }
+    }
 }
 
 /// One field of a record type.
-package struct FieldDefinition: Hashable, Sendable {
+package struct FieldDefinition: Hashable, Sendable, WireMessage {
     package var name: String
     package var type: FieldType
     package var indexes: IndexOptions
-    /// The version of the schema in which the field came, or came again after it was dropped: a shard that has an
-    /// earlier version holds values of another field of this name. The directory sets it, from
-    /// `FeatureLevel.datedFields` on; 0 where nobody did, and in schemas that were not installed.
+    /// The schema version that added the field, or added it again after it was dropped: shards with an earlier version
+    /// hold values of another field of this name. Set by the directory from `FeatureLevel.datedFields` on; else 0, as
+    /// in schemas that were not installed.
     package var addedIn: UInt64
 
-    /// A field of a schema that nobody has installed where `addedIn` is left out.
+    /// A field of a schema that is not installed, if `addedIn` is left out.
     package init(name: String, type: FieldType, indexes: IndexOptions = [], addedIn: UInt64 = 0) {
         self.name = name
         self.type = type
@@ -74,10 +108,24 @@ package struct FieldDefinition: Hashable, Sendable {
     }
 
     package var isSystem: Bool { name.hasPrefix("___") }
+
+    package static var blank: Self { FieldDefinition(name: "", type: .blank) }
+
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.required(1, &name)
+        try wire.required(2, &type)
+        try wire.field(3, &indexes, unless: [])
+        try wire.field(4, &addedIn, unless: 0)
+    }
+
+    fileprivate var encodedSize: Int {
+        fieldSize(name.utf8.count) + fieldSize(type.encodedSize)
+            + (indexes.isEmpty ? 0 : 1 + varintSize(Int(indexes.rawValue)))
+    }
 }
 
 /// What a field's index serves.
-package struct IndexOptions: OptionSet, Hashable, Sendable {
+package struct IndexOptions: OptionSet, Hashable, Sendable, WireOptions {
     package var rawValue: UInt8
     package init(rawValue: UInt8) { self.rawValue = rawValue }
     /// Equality, membership, "all records of the type" on `___recordID`.
@@ -86,12 +134,14 @@ package struct IndexOptions: OptionSet, Hashable, Sendable {
     package static let sortable = IndexOptions(rawValue: 2)
     /// Full text.
     package static let searchable = IndexOptions(rawValue: 4)
-    /// Those that this build knows.
+    /// All that this build knows.
     static let all: IndexOptions = [.queryable, .sortable, .searchable]
+
+    package static var known: Self { .all }
 }
 
 /// What a role may do with records of a type in the public database.
-package struct Grant: Hashable, Sendable {
+package struct Grant: Hashable, Sendable, WireMessage {
     package var role: String
     package var permissions: Permissions
 
@@ -99,17 +149,28 @@ package struct Grant: Hashable, Sendable {
         self.role = role
         self.permissions = permissions
     }
+
+    package static var blank: Self { Grant(role: "", permissions: []) }
+
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.required(1, &role)
+        try wire.required(2, &permissions)
+    }
+
+    fileprivate var encodedSize: Int { fieldSize(role.utf8.count) + 1 + varintSize(Int(permissions.rawValue)) }
 }
 
 /// Create, read and write (update and delete), each on its own.
-package struct Permissions: OptionSet, Hashable, Sendable {
+package struct Permissions: OptionSet, Hashable, Sendable, WireOptions {
     package var rawValue: UInt8
     package init(rawValue: UInt8) { self.rawValue = rawValue }
     package static let create = Permissions(rawValue: 1)
     package static let read = Permissions(rawValue: 2)
     package static let write = Permissions(rawValue: 4)
-    /// Those that this build knows.
+    /// All that this build knows.
     static let all: Permissions = [.create, .read, .write]
+
+    package static var known: Self { .all }
 }
 
 /// The fields that every record type has without stating them. `parent` is the one that clients set; it is kept among a
@@ -131,3 +192,41 @@ package enum SystemField: String, CaseIterable, Sendable {
         }
     }
 }
+
+/// The fields of a record type by name: a linear search for few lookups, a table for many, so that a request does
+/// not cost its fields times those of the type.
+struct FieldTable {
+    let type: RecordType
+    private let table: [String: Int]?
+    private static let searchedMax = 16
+
+    /// - Parameter count: how many fields will be asked for.
+    init(_ type: RecordType, asking count: Int) {
+        self.type = type
+        guard count > Self.searchedMax, type.fields.count > Self.searchedMax else {
+            table = nil
+            return
+        }
+        var table: [String: Int] = [:]
+        table.reserveCapacity(type.fields.count)
+        for (place, field) in type.fields.enumerated() { table[field.name] = place }
+        self.table = table
+    }
+
+    subscript(name: String) -> FieldDefinition? {
+        guard let table else { return type.field(named: name) }
+        return table[name].map { type.fields[$0] }
+    }
+}
+
+// `encodedSize` is how long a form is, without writing it: a schema is measured whenever it grows.
+
+extension FieldType {
+    /// Every code of a scalar is one byte.
+    fileprivate var encodedSize: Int { 2 + (isList ? 2 : 0) + (isEncrypted ? 2 : 0) + (preferred == nil ? 0 : 2) }
+}
+
+/// The size of a field with `count` bytes of content, under a number below 16.
+private func fieldSize(_ count: Int) -> Int { 1 + varintSize(count) + count }
+
+private func varintSize(_ value: Int) -> Int { max(1, (Int.bitWidth - value.leadingZeroBitCount + 6) / 7) }

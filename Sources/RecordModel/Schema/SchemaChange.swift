@@ -1,5 +1,5 @@
 /// One step from one schema to another. Steps carry what is needed to perform them and to say them.
-package enum SchemaChange: Hashable, Sendable {
+package enum SchemaChange: Hashable, Sendable, CustomStringConvertible {
     case addRole(String)
     /// The whole type, normalized: its fields, indexes and grants are part of this step.
     case addType(RecordType)
@@ -40,9 +40,7 @@ package enum SchemaChange: Hashable, Sendable {
         default: false
         }
     }
-}
 
-extension SchemaChange {
     /// What the step does beyond the schema, in words for the user who confirms it; nil where there is nothing.
     package var consequence: String? {
         switch self {
@@ -54,9 +52,7 @@ extension SchemaChange {
         case .addRole, .addType, .addField, .addGrant, .preferNumber, .removeRole: nil
         }
     }
-}
 
-extension SchemaChange: CustomStringConvertible {
     /// The step in words, as a plan prints it.
     package var description: String {
         switch self {
@@ -92,11 +88,6 @@ package struct SchemaRefusal: Hashable, Sendable, CustomStringConvertible {
     package var subject: String
     /// What is wrong and what to do.
     package var reason: String
-
-    package init(subject: String, reason: String) {
-        self.subject = subject
-        self.reason = reason
-    }
 
     package var description: String { "\(subject): \(reason)" }
 }

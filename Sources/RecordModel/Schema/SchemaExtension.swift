@@ -121,9 +121,7 @@ package enum SchemaExtension {
         }
         return field
     }
-}
 
-extension SchemaExtension {
     static func noEncryption(_ field: String) -> ServiceError {
         ServiceError(
             .badRequest,

@@ -1,7 +1,9 @@
+import Wire
+
 /// Everything that can be limited for a container; the raw value is the name that administrators use.
 ///
-/// Defaults are the figures that Apple once published for CloudKit, and ours where there are none (`docs/limits.md`).
-package enum ContainerLimit: String, Hashable, Sendable, CaseIterable, Comparable {
+/// Defaults are the figures that Apple once published for CloudKit, or our own (`docs/limits.md`).
+package enum ContainerLimit: String, Hashable, Sendable, CaseIterable, Comparable, WireValue {
     /// Requests for records, zones and users, over all nodes.
     case requestsPerSecond
     case requestsPer100kUsers
@@ -65,7 +67,7 @@ package enum ContainerLimit: String, Hashable, Sendable, CaseIterable, Comparabl
         }
     }
 
-    /// The value where nobody set another.
+    /// The default value.
     package var standard: Int64 {
         switch self {
         case .requestsPerSecond, .keyValueRequestsPerSecond: 40
@@ -116,30 +118,30 @@ package struct ContainerLimits: Hashable, Sendable {
         set { values[limit] = newValue }
     }
 
-    /// Requests a second with so many users.
+    /// Requests a second for a number of users.
     package func requestsPerSecond(users: Int) -> Int64 {
         grown(
             self[.requestsPerSecond], by: self[.requestsPer100kUsers], per: 100_000, users, self[.requestsPerSecondMax])
     }
 
-    /// Requests a second for preferences with so many users.
+    /// Requests a second for preferences for a number of users.
     package func keyValueRequestsPerSecond(users: Int) -> Int64 {
         grown(
             self[.keyValueRequestsPerSecond], by: self[.keyValueRequestsPer100kUsers], per: 100_000, users,
             self[.keyValueRequestsPerSecondMax])
     }
 
-    /// Bytes of the public database with so many users.
+    /// Bytes of the public database for a number of users.
     package func databaseBytes(users: Int) -> Int64 {
         grown(self[.databaseBytes], by: self[.databaseBytesPerUser], per: 1, users, self[.databaseBytesMax])
     }
 
-    /// Bytes of public assets with so many users.
+    /// Bytes of public assets for a number of users.
     package func assetBytes(users: Int) -> Int64 {
         grown(self[.assetBytes], by: self[.assetBytesPerUser], per: 1, users, self[.assetBytesMax])
     }
 
-    /// Bytes that a month's requests for public data may carry with so many users.
+    /// Bytes that a month's requests for public data may carry, for a number of users.
     package func transferBytesPerMonth(users: Int) -> Int64 {
         grown(
             self[.transferBytesPerMonth], by: self[.transferBytesPerUser], per: 1, users,

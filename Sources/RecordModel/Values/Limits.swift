@@ -22,8 +22,8 @@ package enum Limits {
     package static let nameLengthMax = 255
     /// Members of one list value.
     package static let listCountMax = 10_000
-    /// Members of all lists in one request. A member of two bytes of JSON may be nine bytes of a command: with so many
-    /// a body of 4 MB makes a command of less than 6 MB.
+    /// Members of all lists in one request. A member of two bytes of JSON may be nine bytes of a command: this keeps
+    /// the command of a 4 MB body below 6 MB.
     package static let listMembersPerRequestMax = 250_000
     /// Bytes that a shard remembers of one caller's requests with idempotency keys, in one database: a gigabyte, which
     /// is fifty requests of one record a second for the 24 hours that they are remembered.
@@ -32,10 +32,10 @@ package enum Limits {
     package static let deleteSelfReferencesMax = 750
     /// Records that one deletion in a custom zone may take along, itself included.
     package static let cascadeMax = 10_000
-    /// Rows that one record may have in all indexes together: one for each distinct value or word, and one for each
-    /// index of whose field the record has none.
+    /// Rows of one record in all indexes together: one for each distinct value or word, and one for each index whose
+    /// field is missing.
     package static let indexRowsPerRecordMax = 20_000
-    /// Deleted zones that a shard remembers of one database, so that a sync of the database tells of them.
+    /// Deleted zones that a shard remembers for each database, so that syncs report them.
     package static let deletedZonesMax = 10_000
     /// Rows that one request may write and remove, those of indexes included. A single operation may always.
     package static let rowsPerRequestMax = 100_000

@@ -1,5 +1,7 @@
+package import Wire
+
 /// CloudKit Web Services' error codes; the raw value is the one on the wire. Clients know these and no others.
-package enum ErrorCode: String, Hashable, Sendable, CaseIterable {
+package enum ErrorCode: String, Hashable, Sendable, CaseIterable, WireValue {
     case accessDenied = "ACCESS_DENIED"
     case atomicError = "ATOMIC_ERROR"
     case authenticationFailed = "AUTHENTICATION_FAILED"
@@ -38,7 +40,7 @@ package enum ErrorCode: String, Hashable, Sendable, CaseIterable {
 package enum ErrorDetail: String, Hashable, Sendable, CaseIterable {
     /// Nothing was done, so that the request may be sent again as it is.
     case nothingDone
-    /// There is no such container, or not any more.
+    /// There is no such container (any longer).
     case unknownContainer
     /// The schema has no such record type.
     case unknownRecordType
@@ -55,7 +57,7 @@ package enum ErrorDetail: String, Hashable, Sendable, CaseIterable {
 }
 
 /// An error as a client sees it: a code it knows, and a reason that says what was wrong, where, and what to do.
-package struct ServiceError: Error, Hashable, Sendable {
+package struct ServiceError: Error, Hashable, Sendable, WireMessage {
     package var code: ErrorCode
     package var reason: String
     /// Seconds after which a retry may help; nil where it does not.
@@ -86,6 +88,17 @@ package struct ServiceError: Error, Hashable, Sendable {
 
     /// The same in whole seconds, rounded up: as the header `Retry-After` and the member `retryAfter` say it.
     package var retryAfterWholeSeconds: Int64? { retryAfterMilliseconds.map { ($0 + 999) / 1_000 } }
+
+    package static var blank: Self { ServiceError(.internalError, "", retryAfterSeconds: nil) }
+
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.required(1, &code)
+        try wire.required(2, &reason)
+        try wire.field(3, &retryAfterSeconds)
+        var name = detail?.rawValue
+        try wire.field(4, &name)
+        detail = name.flatMap(ErrorDetail.init)
+    }
 }
 
 /// An index that a query needs and its record type lacks.

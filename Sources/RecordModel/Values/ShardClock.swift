@@ -12,7 +12,7 @@ package enum ShardClock {
     package static let lagMax: Int64 = 3_600_000
 
     /// The time of a shard after a command.
-    /// - Parameter time: the time before it; 0 stands for none yet.
+    /// - Parameter time: the time before it; 0 at the beginning.
     package static func time(_ time: Int64, after command: Int64, stepMax: Int64 = stepMax) -> Int64 {
         if time == 0 { return command }
         let (ahead, isFar) = command.subtractingReportingOverflow(time)

@@ -16,7 +16,6 @@ package struct Subscription: Hashable, Sendable {
     package struct Firing: OptionSet, Hashable, Sendable {
         /// The bits.
         package var rawValue: UInt64
-        /// Creates a value from its parts.
         package init(rawValue: UInt64) { self.rawValue = rawValue }
         /// A record that matches is made.
         package static let create = Firing(rawValue: 1)
@@ -48,7 +47,6 @@ package struct Subscription: Hashable, Sendable {
     /// The JSON object that says what its notifications look like; empty where there is none.
     package var info: [UInt8] = []
 
-    /// Creates a value from its parts.
     package init(id: String, scope: Scope, kind: Kind) {
         self.id = id
         self.scope = scope

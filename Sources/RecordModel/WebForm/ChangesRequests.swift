@@ -67,17 +67,10 @@ package struct DatabaseChangesForm: WebRequest, Hashable {
     package static let isBodyOptional = true
 
     package init(json: JSONValue) throws(ServiceError) {
-        self = try service { () throws(FormError) in
+        (syncToken, resultsLimit) = try service { () throws(FormError) in
             let form = try Form(json)
-            return DatabaseChangesForm(
-                syncToken: try form.token("syncToken"),
-                resultsLimit: try form.resultsLimit() ?? Limits.recordsPerPageMax)
+            return (try form.token("syncToken"), try form.resultsLimit() ?? Limits.recordsPerPageMax)
         }
-    }
-
-    private init(syncToken: String?, resultsLimit: Int) {
-        self.syncToken = syncToken
-        self.resultsLimit = resultsLimit
     }
 }
 
@@ -92,17 +85,12 @@ package struct ZonesChangesForm: WebRequest, Hashable {
     package static let isBodyOptional = true
 
     package init(json: JSONValue) throws(ServiceError) {
-        self = try service { () throws(FormError) in
+        (syncToken, resultsLimit) = try service { () throws(FormError) in
             let form = try Form(json)
             let other = try form.token("syncToken")
-            return ZonesChangesForm(
-                syncToken: try form.token("metaSyncToken") ?? other,
-                resultsLimit: try form.resultsLimit() ?? Limits.recordsPerPageMax)
+            return (
+                try form.token("metaSyncToken") ?? other, try form.resultsLimit() ?? Limits.recordsPerPageMax
+            )
         }
-    }
-
-    private init(syncToken: String?, resultsLimit: Int) {
-        self.syncToken = syncToken
-        self.resultsLimit = resultsLimit
     }
 }

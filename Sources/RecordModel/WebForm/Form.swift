@@ -1,5 +1,5 @@
-/// A fault in a request's JSON: where it is and what it is. Paths are put together only when there is a fault, from the
-/// inside out, so that good requests pay nothing for them.
+/// A fault in a request's JSON, with its path. Paths are built from the inside out when there is a fault, so that good
+/// requests do not pay for them.
 struct FormError: Error, Hashable {
     /// Such as `operations[3].record`; empty for the body itself.
     var path: String
@@ -50,7 +50,7 @@ func at<Value>(_ step: @autoclosure () -> String, _ body: () throws(FormError) -
     }
 }
 
-/// Reads the members of a JSON object. A member that is null counts as missing; one that nobody asks for is ignored.
+/// Reads the members of a JSON object. A null member counts as missing; unknown members are ignored.
 struct Form {
     private let json: JSONValue
 
@@ -94,7 +94,7 @@ struct Form {
         return try at(key) { () throws(FormError) -> Value in try decode(value) }
     }
 
-    /// The members of an array; nil if there is none.
+    /// The elements of an array; nil if the member is missing.
     func array<Value>(
         _ key: String, _ decode: (JSONValue) throws(FormError) -> Value
     ) throws(FormError) -> [Value]? {

@@ -42,9 +42,7 @@ enum Names {
             throw FormError("'\(name)' is no name here: a letter, then letters, digits and underscores")
         }
     }
-}
 
-extension Names {
     /// A record type; those of shares hold a dot.
     static func checkType(_ name: String) throws(FormError) {
         if name.lowercased().hasPrefix("cloudkit.share") { return try checkPrintable(name) }
@@ -99,7 +97,7 @@ extension Form {
         return min(limit, Limits.recordsPerPageMax)
     }
 
-    /// An opaque text that the server gave; an empty one counts as none.
+    /// An opaque text from the server; empty counts as missing.
     func token(_ key: String) throws(FormError) -> String? {
         guard let text = try string(key), !text.isEmpty else { return nil }
         return text

@@ -15,7 +15,6 @@ package struct NotificationsRequest: WebRequest, Hashable {
     /// How long a long poll waits.
     package var seconds = UInt64(secondsMax)
 
-    /// Creates a value from its parts.
     package init() {}
 
     /// Reads the body.

@@ -108,4 +108,179 @@ extension RecordOperation {
         for member in members { changes.append(try FieldChange(form: member)) }
         return changes
     }
+
+    /// A field and what it gets; nil clears it.
+    package struct Value: Hashable, Sendable {
+        package var name: String
+        package var value: FieldValue?
+    }
+
+    /// Where an operation is to happen.
+    package struct Place: Hashable, Sendable {
+        package var container: String
+        package var environment: Environment
+        package var scope: Scope
+        package var zone: ZoneID
+        /// Whether saves extend the schema; never in production.
+        package let schemaGrows: Bool
+
+        package init(
+            container: String, environment: Environment, scope: Scope, zone: ZoneID, schemaGrows: Bool = true
+        ) {
+            self.schemaGrows = schemaGrows && environment == .development
+            self.container = container
+            self.environment = environment
+            self.scope = scope
+            self.zone = zone
+        }
+    }
+
+    /// The operation's fields with their values converted to the schema's types, in its order; the parent among them as
+    /// `___parent`, encrypted fields as `.encrypted`. Fields that the schema does not know and that are cleared are
+    /// left out: they hold nothing.
+    /// - Parameter assets: finds the files of ASSET values; without it they are refused.
+    /// - Throws: `BAD_REQUEST` if the schema lacks the type or a field, or a value does not fit; a retry does not help.
+    ///   `TRY_AGAIN_LATER` if the environment is development and the schema could be extended (`SchemaExtension`).
+    package func values(
+        in schema: Schema, at place: Place, assets: AssetResolver? = nil
+    ) throws(ServiceError) -> [Value] {
+        if kind.isDelete { return [] }
+        guard let recordType else {
+            guard fields.allSatisfy({ $0.name == SystemField.parent.rawValue }) else {
+                throw ServiceError(.badRequest, "recordType is missing: without it the fields cannot be checked")
+            }
+            var values: [Value] = []
+            for field in fields { values.append(try parent(field, place.zone)) }
+            return values
+        }
+        if let refusal = SchemaExtension.refusal(of: self, in: schema, at: place) { throw refusal }
+        guard let type = schema.type(named: recordType) else { return [] }
+        let table = FieldTable(type, asking: fields.count)
+        var values: [Value] = []
+        values.reserveCapacity(fields.count)
+        for field in fields {
+            if let value = try self.value(field, of: table, at: place, assets) { values.append(value) }
+        }
+        return values
+    }
+
+    private func value(
+        _ field: FieldChange, of type: FieldTable, at place: Place, _ assets: AssetResolver?
+    ) throws(ServiceError) -> Value? {
+        if field.name == SystemField.parent.rawValue { return try parent(field, place.zone) }
+        guard let definition = type[field.name] else { return nil }
+        let value = try field.value.map { input throws(ServiceError) in
+            try input.resolve(field: field.name, definition: definition, zone: place.zone, assets: assets)
+        }
+        if definition.type.isEncrypted, place.scope == .public, value != nil {
+            throw SchemaExtension.noEncryption(field.name)
+        }
+        return Value(name: field.name, value: value ?? nil)
+    }
+
+    private func parent(_ field: FieldChange, _ zone: ZoneID) throws(ServiceError) -> Value {
+        let definition = FieldDefinition(name: field.name, type: SystemField.parent.type)
+        let value = try field.value.map { input throws(ServiceError) in
+            try input.resolve(field: field.name, definition: definition, zone: zone)
+        }
+        return Value(name: field.name, value: value ?? nil)
+    }
+}
+
+/// The body of records/modify.
+package struct ModifyRecordsRequest: WebRequest, Hashable {
+    /// At most `Limits.operationsMax`; no two name the same record.
+    package var operations: [RecordOperation]
+    package var zoneID: ZoneID
+    /// All or nothing; used in custom zones only.
+    package var isAtomic: Bool
+    /// The fields to return; nil is all.
+    package var desiredKeys: [String]?
+    package var numbersAsStrings: Bool
+
+    package init(json: JSONValue) throws(ServiceError) {
+        self = try service { () throws(FormError) in try ModifyRecordsRequest(Form(json)) }
+    }
+
+    private init(_ form: Form) throws(FormError) {
+        operations = try form.array("operations", max: Limits.operationsMax) { json throws(FormError) in
+            try RecordOperation(form: json)
+        }
+        zoneID = try form.zoneID()
+        isAtomic = try form.bool("atomic") ?? true
+        desiredKeys = try form.desiredKeys()
+        numbersAsStrings = try form.numbersAsStrings() ?? false
+        try checkNames()
+    }
+
+    private func checkNames() throws(FormError) {
+        var places: [String: Int] = [:]
+        places.reserveCapacity(operations.count)
+        for (index, operation) in operations.enumerated() {
+            guard let name = operation.recordName else { continue }
+            if let earlier = places.updateValue(index, forKey: name) {
+                throw FormError(
+                    "operations[\(earlier)] is for '\(name)' too; at most one operation for a record in one request",
+                    at: "operations[\(index)].record.recordName")
+            }
+        }
+    }
+}
+
+/// The body of records/lookup.
+package struct LookupRecordsRequest: WebRequest, Hashable {
+    /// A record to look up.
+    package struct Item: Hashable, Sendable {
+        package var recordName: String
+        /// The fields to return; nil leaves it to the request.
+        package var desiredKeys: [String]?
+    }
+
+    /// At most `Limits.recordsPerPageMax`, in the order in which results must come; a name may occur twice.
+    package var records: [Item]
+    package var zoneID: ZoneID
+    /// The fields to return; nil is all.
+    package var desiredKeys: [String]?
+    package var numbersAsStrings: Bool
+
+    package init(json: JSONValue) throws(ServiceError) {
+        self = try service { () throws(FormError) in try LookupRecordsRequest(Form(json)) }
+    }
+
+    private init(_ form: Form) throws(FormError) {
+        records = try form.array("records", max: Limits.recordsPerPageMax) { json throws(FormError) in
+            let record = try Form(json)
+            guard let name = try record.string("recordName") else { throw FormError("is missing", at: "recordName") }
+            try at("recordName") { () throws(FormError) in try Names.checkRecord(name, mayCreate: false) }
+            return Item(recordName: name, desiredKeys: try record.desiredKeys())
+        }
+        zoneID = try form.zoneID()
+        desiredKeys = try form.desiredKeys()
+        numbersAsStrings = try form.numbersAsStrings() ?? false
+    }
+}
+
+/// The body of records/changes, the older form of changes/zone for one zone; and what a client wants of one zone in
+/// changes/zone.
+package struct RecordChangesRequest: WebRequest, Hashable {
+    package var zoneID: ZoneID
+    /// Where the page before ended, as the server gave it; nil for the beginning.
+    package var syncToken: String?
+    /// 1 to `Limits.recordsPerPageMax`; more that a client asks for is capped.
+    package var resultsLimit: Int
+    /// The fields to return; nil is all.
+    package var desiredKeys: [String]?
+    /// The record types to return; nil is all.
+    package var desiredRecordTypes: [String]?
+    /// Newest first.
+    package var isReverse: Bool
+    package var numbersAsStrings: Bool
+}
+
+extension RecordChangesRequest {
+    package init(json: JSONValue) throws(ServiceError) {
+        self = try service { () throws(FormError) in
+            try RecordChangesRequest(Form(json), ZoneChangesRequestForm.Defaults())
+        }
+    }
 }

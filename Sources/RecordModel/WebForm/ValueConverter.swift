@@ -4,7 +4,7 @@ struct ValueConverter {
     var zone: ZoneID?
     /// Whether the value is one to look for: a reference may then be a bare record name.
     var isQuery = false
-    /// Finds the file that an asset dictionary stands for; nil where there can be none.
+    /// Finds the file of an asset dictionary, if any.
     var asset: Assets?
 
     typealias Assets = (JSONValue) throws(FormError) -> AssetReference

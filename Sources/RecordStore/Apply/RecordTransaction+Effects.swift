@@ -38,7 +38,7 @@ extension RecordTransaction {
         if try Outbox(db: db, level: level).acknowledge(acknowledgement) { hasJobs = true }
     }
 
-    /// Tells those who watch what the current command has changed.
+    /// Matches the current command's changes against subscriptions.
     func tellWatchers() throws {
         for leftover in try matcher.tell(time: stamp) {
             if level >= .exactNotifications { try MatchingQueue(db: db).add(leftover) } else { try addJob(leftover) }
@@ -52,7 +52,7 @@ extension RecordTransaction {
             .match, subject: 0, body: matching.encoded(), position: leftover.stop.position, last: leftover.last)
     }
 
-    /// Goes on with telling those whose queries match a record.
+    /// Continues a matching job.
     func matchMore(_ job: Job, budget: Int) throws -> Int {
         var left = budget
         let matching = try QueryMatching(decoding: job.body)

@@ -6,7 +6,7 @@ import Wire
 private let filledAtOnceMax: Int64 = 500
 /// Records in memory at once while a scrub is finished.
 private let scrubPartRows = 1_000
-/// How many times so many one command may clean.
+/// How many times the budget one command may clean.
 private let scrubPartsMax = 5
 
 /// A schema's fields in tables, for questions about all of them at once. Of two of one name the first counts.
@@ -82,7 +82,7 @@ extension RecordTransaction {
         return .schemaInstalled
     }
 
-    /// - Parameter before: what live records may hold; nil if there are none.
+    /// - Parameter before: what live records may hold; nil without live records.
     private func replace(_ before: InstalledSchema?, by schema: Schema, version: UInt64, of row: SchemaRow) throws {
         try Invariant.check(
             version >= row.version, "schema \(row.id) would go from version \(row.version) to \(version)")
@@ -133,7 +133,7 @@ extension RecordTransaction {
         return true
     }
 
-    /// Notes what records may hold that the schema has no place for any more, and has it removed.
+    /// Queues the removal of values that the schema no longer has a place for.
     private func addScrub(before: InstalledSchema, after: Schema, schemaID: Int64, lastRecord: Int64) throws {
         var stray: [(type: Int64, field: String)] = []
         let wanted = FieldTypes(after)

@@ -51,8 +51,7 @@ extension RecordTransaction {
                 indexGrowth: counted.isNone ? 0 : indexes.reduce(0) { $0 + $1.growth }))
     }
 
-    /// What a save makes of a record's index rows. Those of system fields are as large as they will be, and get their
-    /// values when they are written.
+    /// The index rows of a saved record. Those of system fields have their final size, and get their values on writing.
     private func planIndexes(
         of fields: Fields, named name: String, type: InstalledType, stored: Fields?, _ judged: JudgedRecord
     ) throws -> [PlannedIndexRows] {
@@ -68,7 +67,7 @@ extension RecordTransaction {
         }
     }
 
-    /// Why the record or the request may not have so many index rows.
+    /// Why the record or the request has too many index rows.
     private func refusal(of indexes: [PlannedIndexRows], in batch: Batch) -> ServiceError? {
         if level >= .countedRows, let refusal = indexes.refusal { return refusal }
         return level >= .boundedRows ? batch.takeRows(indexes.reduce(1) { $0 + $1.changedRows }) : nil
@@ -85,7 +84,7 @@ extension RecordTransaction {
 }
 
 extension [PlannedIndexRows] {
-    /// Why a record may not have so many index rows; one that had too many before may have fewer.
+    /// Why a record has too many index rows; one that had too many before may have fewer.
     fileprivate var refusal: ServiceError? {
         let rows = self.reduce(0) { $0 + $1.rows }
         guard rows > Limits.indexRowsPerRecordMax, rows > self.reduce(0, { $0 + $1.oldRows }),

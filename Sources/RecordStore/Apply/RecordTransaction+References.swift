@@ -1,5 +1,7 @@
 import Authorization
+import GRDB
 import RecordModel
+import Wire
 
 /// A reference with an action, as the edge table has it: from a record to a name in the same zone.
 struct Edge: Hashable {
@@ -179,5 +181,160 @@ extension RecordTransaction {
     private static func held(by holder: RecordRow, _ writer: CascadeWriter) -> ServiceError {
         let who = writer.mayRead(holder) ? "record \(holder.name)" : "another record"
         return ServiceError(.validatingReferenceError, "\(who) refers to the record with VALIDATE")
+    }
+}
+
+/// On whose behalf records go that refer to a deleted one.
+struct CascadeWriter {
+    let caller: Caller
+    /// Nil where the caller never wrote to this shard.
+    let callerID: Int64?
+    let zone: OpenZone
+    let schema: InstalledSchema
+
+    /// Whether the caller may delete the record.
+    func mayDelete(_ row: RecordRow) -> Bool {
+        guard let type = schema.byID[row.typeID], !type.isUsers else { return false }
+        return permissions(row, type).contains(.write)
+    }
+
+    func mayRead(_ row: RecordRow) -> Bool {
+        schema.byID[row.typeID].map { permissions(row, $0).contains(.read) } ?? false
+    }
+
+    private func permissions(_ row: RecordRow, _ type: InstalledType) -> Permissions {
+        let isCreator = caller.user != nil && callerID == row.createdBy
+        return Permissions(of: caller, in: type.definition, of: zone.key.database, isCreator: isCreator)
+    }
+}
+
+extension RecordTransaction {
+    /// The rows of the records that refer to a name with DELETE_SELF since before a sequence, by id.
+    private func sources(of target: String, before: Int64, zone: OpenZone) throws -> [Int64] {
+        try SQLStatement(
+            cached: "SELECT source FROM edge WHERE zone = ? AND target = ? AND action = 1 AND made < ? ORDER BY source",
+            in: db
+        ).all(.integer(zone.row.id), .text(target), .integer(before)) { $0.integer(0) }
+    }
+
+    /// Whether a record refers to a name with DELETE_SELF.
+    func isTarget(_ name: String, zone: OpenZone) throws -> Bool {
+        try SQLStatement(cached: "SELECT 1 FROM edge WHERE zone = ? AND target = ? AND action = 1 LIMIT 1", in: db)
+            .first(.integer(zone.row.id), .text(name)) { _ in true } ?? false
+    }
+
+    /// A row without its body: a cascade may have thousands.
+    func lightRow(_ id: Int64) throws -> RecordRow? {
+        try SQLStatement(cached: Self.findLightRow, in: db).first(.integer(id)) { RecordRow($0) }
+    }
+
+    private static let findLightRow = "SELECT \(RecordRow.lightColumns) FROM record r WHERE r.id = ?"
+
+    func row(_ id: Int64) throws -> RecordRow? {
+        try SQLStatement(cached: Self.findRow, in: db).first(.integer(id)) { RecordRow($0) }
+    }
+
+    private static let findRow = "SELECT \(RecordRow.columns) FROM record r WHERE r.id = ?"
+
+    /// The first other record, by row, that refers to one with VALIDATE and is not in `members`; what the schema lost
+    /// holds nothing. Without its body.
+    func holder(of row: RecordRow, outside members: Set<Int64>, _ writer: CascadeWriter) throws -> RecordRow? {
+        var found: RecordRow?
+        try SQLStatement(cached: Self.findHolders, in: db)
+            .forEach([.integer(writer.zone.row.id), .text(row.name)]) { columns in
+                let id = columns.integer(0)
+                guard id != row.id, !members.contains(id), writer.schema.byID[columns.integer(2)] != nil else {
+                    return true
+                }
+                found = RecordRow(columns)
+                return false
+            }
+        return found
+    }
+
+    private static let findHolders = """
+        SELECT \(RecordRow.lightColumns) FROM edge e JOIN record r ON r.id = e.source WHERE e.zone = ? AND e.target = ? AND e.action = 2 ORDER BY e.source
+        """
+
+    /// The record and all that go with it, nearest first and by row among equals; nil if they are more than `max`.
+    ///
+    /// - Parameter before: only references to the record itself that were made before this sequence count.
+    func cascade(
+        from row: RecordRow, before: Int64 = .max, max: Int, _ writer: CascadeWriter
+    ) throws -> [RecordRow]? {
+        try Invariant.check(!row.isDeleted, "what refers to the deleted record \(row.id) would go with it again")
+        var found = [row]
+        var seen: Set = [row.id]
+        var next = 0
+        while next < found.count {
+            let sources = try sources(of: found[next].name, before: next == 0 ? before : .max, zone: writer.zone)
+            for id in sources {
+                guard seen.insert(id).inserted, let source = try lightRow(id), writer.mayDelete(source) else {
+                    continue
+                }
+                guard found.count < max else { return nil }
+                found.append(source)
+            }
+            next += 1
+        }
+        return found
+    }
+
+    /// Goes on with a deletion in a default zone: what refers to the deleted record goes, if who deleted it may delete
+    /// that too; and has what refers to those records go in its turn.
+    ///
+    /// A record that another one holds with VALIDATE stays, unless the other one goes with the same target.
+    func goOn(with job: Job, budget: Int) throws -> Int {
+        let body = try CascadeBody(decoding: job.body)
+        matcher.origin = ChangeOrigin(user: body.caller.user, client: body.client)
+        guard let zone = try openZone(id: job.subject), let schema = zone.database.schema else {
+            try end(job)
+            return 1
+        }
+        let writer = CascadeWriter(
+            caller: body.caller, callerID: try knownUserID(body.caller), zone: zone,
+            schema: try self.schema(id: schema.id))
+        let sources = try SQLStatement(
+            cached: """
+                SELECT source FROM edge WHERE zone = ? AND target = ? AND action = 1 AND source > ? AND made < ?
+                ORDER BY source LIMIT ?
+                """, in: db
+        ).all(
+            .integer(zone.row.id), .text(body.target), .integer(job.position), .integer(body.before),
+            .integer(Int64(budget))
+        ) { $0.integer(0) }
+        let along = try goingAlong(with: sources, body, writer)
+        for id in sources {
+            guard let row = try row(id), !row.isDeleted, writer.mayDelete(row) else { continue }
+            if let along, try holder(of: row, outside: along, writer) != nil { continue }
+            let refersOn = try isTarget(row.name, zone: zone)
+            try leaveTombstone(row, type: writer.schema.byID[row.typeID], zone: zone, by: try makeUserID(body.caller))
+            if refersOn { try addCascade(from: row.name, zone: zone, caller: body.caller) }
+        }
+        if sources.count == budget, let last = sources.last {
+            try advance(job, to: last)
+        } else {
+            try end(job)
+        }
+        return sources.count
+    }
+
+    /// The records that are deleted with the target, where another record holds one of them; else nil. Empty if there
+    /// are too many: then whatever is held stays.
+    private func goingAlong(
+        with sources: [Int64], _ body: CascadeBody, _ writer: CascadeWriter
+    ) throws -> Set<Int64>? {
+        let isHeld = try sources.contains { id in
+            guard let row = try lightRow(id), !row.isDeleted, writer.mayDelete(row) else { return false }
+            return try holder(of: row, outside: [], writer) != nil
+        }
+        guard isHeld, let first = try sources.first.flatMap(lightRow) else { return nil }
+        // The target is gone; what refers to its name is what goes with it.
+        var target = first
+        target.id = 0
+        target.isDeleted = false
+        target.name = body.target
+        let cascade = try cascade(from: target, before: body.before, max: Limits.cascadeMax, writer)
+        return Set((cascade ?? []).map(\.id))
     }
 }

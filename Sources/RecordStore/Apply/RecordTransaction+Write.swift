@@ -70,7 +70,7 @@ extension RecordTransaction {
             modified: modified, mergedFields: plan.tellsFields ? plan.fields : nil)
     }
 
-    /// Counts a saved record's files, and remembers it for those who watch.
+    /// Counts a saved record's files, and queues it for matching.
     private func followSave(_ plan: PlannedSave, _ after: IndexedRecord, in zone: OpenZone) throws {
         try updateAssets(from: plan.storedAssets, to: plan.assets)
         let event: Match.Event = plan.storedFields == nil ? .created : .updated
@@ -89,7 +89,7 @@ extension RecordTransaction {
     }
 
     /// Leaves a tombstone, which the change feed shows under a new sequence.
-    /// - Parameter type: nil where the schema lost it; then its index rows go by index.
+    /// - Parameter type: nil where the schema lost it; then its index rows are found by index.
     func leaveTombstone(_ row: RecordRow, type: InstalledType?, zone: OpenZone, by userID: Int64) throws {
         let sequence = try nextSequence(zone)
         try Invariant.check(!row.isDeleted, "record \(row.id) of zone \(zone.row.id) was deleted already")
@@ -134,5 +134,132 @@ extension Database {
     /// Makes sure that the statement before changed the row that was found, and no other.
     func checkOneRow(_ what: @autoclosure () -> String) throws(InvariantViolation) {
         try Invariant.check(changesCount == 1, "\(what()): \(changesCount) rows changed")
+    }
+}
+
+extension IndexKey {
+    /// The keys of one array that another has not; both are ascending and without repetition, as is the result.
+    static func missing(of keys: [IndexKey], in others: [IndexKey]) -> [IndexKey] {
+        if others.isEmpty { return keys }
+        var place = 0
+        return keys.filter { key in
+            while place < others.count, others[place] < key { place += 1 }
+            return place == others.count || others[place] != key
+        }
+    }
+}
+
+/// What a record's index rows are made from.
+struct IndexedRecord {
+    var name: String
+    var sequence: Int64
+    var created: Stamp
+    var modified: Stamp
+    var fields: Fields
+
+    /// The record's keys in one index, ascending; empty without a value.
+    func keys(in index: InstalledIndex) -> [IndexKey] {
+        switch index.purpose {
+        case .values: valueKeys(in: index)
+        case .tokens: Tokenizer.tokens(of: fields[index.name]).map(IndexKey.bytes)
+        case .cells: locationKeys(fields[index.name])
+        }
+    }
+
+    /// A list of locations has no cells; the schema gives it no such index.
+    private func locationKeys(_ value: FieldValue?) -> [IndexKey] {
+        guard case .location(let location)? = value, let cell = LocationCell(location) else { return [] }
+        return [.number(cell.value)]
+    }
+
+    private func valueKeys(in index: InstalledIndex) -> [IndexKey] {
+        guard let system = index.system else { return index.type.indexKeys(fields[index.name]) }
+        return switch system {
+        case .recordID: [.bytes(Array(name.utf8))]
+        case .createTime: [.number(created.timestamp)]
+        case .modTime: [.number(modified.timestamp)]
+        case .createdBy: [.bytes(Array(created.user.utf8))]
+        case .modifiedBy: [.bytes(Array(modified.user.utf8))]
+        case .etag: [.number(sequence)]
+        case .parent: index.type.indexKeys(fields[SystemField.parent.rawValue])
+        }
+    }
+}
+
+extension RecordTransaction {
+    func indexedRecord(_ row: RecordRow, fields: Fields) throws -> IndexedRecord {
+        IndexedRecord(
+            name: row.name, sequence: row.sequence,
+            created: Stamp(timestamp: row.createdAt, user: try names.name(row.createdBy)),
+            modified: Stamp(timestamp: row.modifiedAt, user: try names.name(row.modifiedBy)), fields: fields)
+    }
+
+    /// Writes the index rows that differ between two versions of a record; nil is no record.
+    /// - Returns: the bytes by which what counts in the zone's quota grew.
+    func updateIndexes(
+        _ type: InstalledType, zoneID: Int64, recordID: Int64, from before: IndexedRecord?, to after: IndexedRecord?
+    ) throws -> Int64 {
+        try type.indexes.reduce(0) { growth, index in
+            try growth
+                + updateIndex(
+                    index, zoneID: zoneID, recordID: recordID, from: before?.keys(in: index), to: after?.keys(in: index)
+                )
+        }
+    }
+
+    /// The same for one index.
+    func updateIndex(
+        _ index: InstalledIndex, zoneID: Int64, recordID: Int64, from old: [IndexKey]?, to new: [IndexKey]?
+    ) throws -> Int64 {
+        if old == new { return 0 }
+        var growth: Int64 = 0
+        if let old {
+            if old.isEmpty { growth -= try removeIndexRow(index.id, zoneID: zoneID, nil, recordID) }
+            for key in IndexKey.missing(of: old, in: new ?? []) {
+                growth -= try removeIndexRow(index.id, zoneID: zoneID, key, recordID)
+            }
+        }
+        if let new {
+            if new.isEmpty { growth += try addIndexRow(index.id, zoneID: zoneID, nil, recordID) }
+            for key in IndexKey.missing(of: new, in: old ?? []) {
+                growth += try addIndexRow(index.id, zoneID: zoneID, key, recordID)
+            }
+        }
+        return growth
+    }
+
+    /// - Parameter key: nil for the row that says that the record lacks the field.
+    /// - Returns: the bytes that the row counts for; 0 where it was there already.
+    private func addIndexRow(_ index: Int64, zoneID: Int64, _ key: IndexKey?, _ recordID: Int64) throws -> Int64 {
+        let (field, zone, record) = (SQLValue.integer(index), SQLValue.integer(zoneID), SQLValue.integer(recordID))
+        switch key {
+        case nil: try statements.insertMissing.run(field, zone, record)
+        case .number(let number)?: try statements.insertNumber.run(field, zone, .integer(number), record)
+        case .bytes(let bytes)?: try statements.insertBytes.run(field, zone, .blob(bytes), record)
+        }
+        return bytesOfChangedRow(index, zoneID: zoneID, key, recordID)
+    }
+
+    /// - Returns: the bytes that the row counted for; 0 without a row.
+    func removeIndexRow(_ index: Int64, zoneID: Int64, _ key: IndexKey?, _ recordID: Int64) throws -> Int64 {
+        let (field, zone, record) = (SQLValue.integer(index), SQLValue.integer(zoneID), SQLValue.integer(recordID))
+        switch key {
+        case nil: try statements.deleteMissing.run(field, zone, record)
+        case .number(let number)?: try statements.deleteNumber.run(field, zone, .integer(number), record)
+        case .bytes(let bytes)?: try statements.deleteBytes.run(field, zone, .blob(bytes), record)
+        }
+        return bytesOfChangedRow(index, zoneID: zoneID, key, recordID)
+    }
+
+    private func bytesOfChangedRow(_ index: Int64, zoneID: Int64, _ key: IndexKey?, _ recordID: Int64) -> Int64 {
+        if counted.isNone || db.changesCount == 0 { return 0 }
+        let table: RowPlace.Table =
+            switch key {
+            case nil: .indexMissing
+            case .number?: .indexNumber
+            case .bytes?: .indexBytes
+            }
+        let place = RowPlace(table, field: index, zone: zoneID, key: key, row: recordID)
+        return counted.contains(place) ? key?.rowBytes ?? RowBytes.index : 0
     }
 }

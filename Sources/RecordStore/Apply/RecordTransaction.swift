@@ -20,7 +20,7 @@ package final class RecordTransaction {
     /// it.
     private(set) var time: Int64
     private var storedTime: Int64
-    /// What the changes of the command at hand are stamped with.
+    /// The timestamp of the current command's changes.
     private(set) var stamp: Int64 = 0
     /// The time of the last dated idempotency key whose outcome was forgotten; no later one may be applied again.
     var forgotten: Int64
@@ -39,7 +39,7 @@ package final class RecordTransaction {
     /// Assets that were named for the first time, or again, by the commands of this transaction: the node looks whether
     /// it has their files.
     package internal(set) var namedAssets: [AssetReference] = []
-    /// Tells those who watch of what changes.
+    /// Matches changes against subscriptions.
     let matcher: Matcher
     /// The users, by their private databases, whose notifications grew.
     package internal(set) var notified: [DatabaseKey] = []

@@ -1,9 +1,10 @@
 package import Authorization
 package import RecordModel
+package import Wire
 
 /// Creation or deletion of one zone of a private database by its owner.
-package struct ModifyZone: Hashable, Sendable {
-    package enum Kind: UInt64, Hashable, Sendable { case create = 1, delete }
+package struct ModifyZone: Hashable, Sendable, WireMessage {
+    package enum Kind: UInt64, Hashable, Sendable, WireValue { case create = 1, delete }
     package var zone: ZoneKey
     package var caller: Caller
     /// Milliseconds since 1970 by the clock of the node that made the command.
@@ -27,13 +28,27 @@ package struct ModifyZone: Hashable, Sendable {
         self.time = time
         self.kind = kind
     }
+
+    package static var blank: Self {
+        ModifyZone(.create, zone: .blank, caller: Caller(user: nil), time: 0, schemaVersion: 0, idempotency: nil)
+    }
+
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.required(1, &zone)
+        try wire.field(2, &time)
+        try wire.required(3, &kind)
+        try wire.field(4, &caller)
+        try wire.field(5, &schemaVersion)
+        try wire.field(6, &idempotency)
+        try wire.field(7, &client)
+    }
 }
 
 /// Brings a shard's copy of one container environment's schema to a version; older and equal versions change nothing.
 ///
 /// New indexes are filled and dropped ones removed by maintenance, as are records of types and values of fields that
 /// are gone. Where it brings back what is still being removed, the removal is finished first, within the command.
-package struct InstallSchema: Hashable, Sendable {
+package struct InstallSchema: Hashable, Sendable, WireMessage {
     package var container: String
     package var environment: Environment
     /// At least 1; the directory gives a version to one schema only.
@@ -51,11 +66,23 @@ package struct InstallSchema: Hashable, Sendable {
         self.version = version
         self.schema = schema
     }
+
+    package static var blank: Self {
+        InstallSchema(container: "", environment: .development, version: 0, generation: 0, schema: Schema())
+    }
+
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.field(1, &container)
+        try wire.required(2, &environment)
+        try wire.field(3, &version)
+        try wire.field(4, &schema)
+        try wire.field(5, &generation)
+    }
 }
 
 /// Does a bounded part of the work that other commands left: fills and drops indexes, goes on with cascades, scrubs
 /// what the schema lost, reclaims deleted zones, and removes old tombstones and idempotency rows.
-package struct Maintain: Hashable, Sendable {
+package struct Maintain: Hashable, Sendable, WireMessage {
     /// Milliseconds since 1970 by the clock of the node that made the command.
     package var time: Int64
     /// About how many rows the command may look at or change; taken to be 1 to 10,000.
@@ -67,6 +94,16 @@ package struct Maintain: Hashable, Sendable {
         self.rowsMax = rowsMax
         self.retention = retention
     }
+
+    package static var blank: Self { Maintain(time: 0) }
+
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.field(1, &time)
+        try wire.field(2, &rowsMax)
+        try wire.field(3, &retention.tombstoneAgeMax)
+        try wire.field(4, &retention.tombstonesMax)
+        try wire.field(5, &retention.assetGrace, unless: AssetReference.graceMilliseconds)
+    }
 }
 
 /// How long the tombstones of deleted records are kept for change feeds (a token that is older is expired), and assets
@@ -76,7 +113,7 @@ package struct Retention: Hashable, Sendable {
     package var tombstoneAgeMax: Int64
     /// Tombstones that a zone may have.
     package var tombstonesMax: UInt64
-    /// For how long an asset is counted that no record names any more, in milliseconds of shard time.
+    /// How long an asset without a record is still counted, in milliseconds of shard time.
     package var assetGrace = AssetReference.graceMilliseconds
 
     package init(tombstoneAgeMax: Int64 = 90 * 86_400_000, tombstonesMax: UInt64 = 1_000_000) {
@@ -86,15 +123,34 @@ package struct Retention: Hashable, Sendable {
 }
 
 /// What one log entry asks the record tables to do.
-package enum RecordCommand: Hashable, Sendable {
+package enum RecordCommand: Hashable, Sendable, WireUnion {
     case modifyRecords(ModifyRecords)
     case modifyZone(ModifyZone)
     case installSchema(InstallSchema)
     case maintain(Maintain)
     case quota(QuotaCommand)
-}
 
-extension RecordCommand {
+    package func encode(to writer: inout WireWriter) {
+        switch self {
+        case .modifyRecords(let command): command.write(1, to: &writer)
+        case .modifyZone(let command): command.write(2, to: &writer)
+        case .installSchema(let command): command.write(3, to: &writer)
+        case .maintain(let command): command.write(4, to: &writer)
+        case .quota(let command): command.write(5, to: &writer)
+        }
+    }
+
+    package init?(_ number: Int, from reader: inout WireReader) throws(WireError) {
+        switch number {
+        case 1: self = .modifyRecords(try reader.message())
+        case 2: self = .modifyZone(try reader.message())
+        case 3: self = .installSchema(try reader.message())
+        case 4: self = .maintain(try reader.message())
+        case 5: self = .quota(try reader.message())
+        default: return nil
+        }
+    }
+
     /// Who asks, with which device.
     var origin: ChangeOrigin {
         switch self {

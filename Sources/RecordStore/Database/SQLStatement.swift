@@ -24,7 +24,7 @@ struct SQLStatement {
         while try step() {}
     }
 
-    /// What `body` makes of the first row; nil if there is none.
+    /// The first row, mapped by `body`.
     func first<Result>(_ values: SQLValue..., body: (SQLRow) throws -> Result) throws -> Result? {
         bind(values)
         defer { sqlite3_reset(handle) }

@@ -1,8 +1,10 @@
 package import Authorization
+package import GRDB
 package import RecordModel
+package import Wire
 
 /// One page of a custom zone's changes.
-package struct ZoneChangesRequest: Hashable, Sendable {
+package struct ZoneChangesRequest: Hashable, Sendable, WireMessage {
     package var zone: ZoneKey
     /// The schema version that the node which asks holds; a shard with a lower one answers `needsSchema`.
     package var schemaVersion: UInt64
@@ -13,8 +15,8 @@ package struct ZoneChangesRequest: Hashable, Sendable {
     package var limit: Int
     /// Newest first. Counts where a walk begins only: the token of a walk that goes on carries its direction.
     package var isReverse: Bool
-    /// Only records of these types, and tombstones of them; nil is all. A record that was deleted and made anew under
-    /// another type shows under the new one only.
+    /// Only records of these types, and tombstones of them; nil is all. A record that was recreated under another type
+    /// shows under the new one only.
     package var recordTypes: [String]?
 
     package init(
@@ -29,11 +31,25 @@ package struct ZoneChangesRequest: Hashable, Sendable {
         self.isReverse = isReverse
         self.recordTypes = recordTypes
     }
+
+    package static var blank: Self {
+        ZoneChangesRequest(zone: .blank, schemaVersion: 0, caller: Caller(user: nil), limit: Limits.recordsPerPageMax)
+    }
+
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.required(1, &zone)
+        try wire.field(2, &schemaVersion)
+        try wire.required(3, &caller)
+        try wire.field(4, &token)
+        try wire.field(5, &limit)
+        try wire.field(6, &isReverse, unless: false)
+        try wire.field(7, &recordTypes, members: 8)
+    }
 }
 
 /// A changed record, in its latest state.
 package enum RecordEntry: Hashable, Sendable {
-    case record(Record)
+    case record(RecordModel.Record)
     /// `type` is nil where the schema has lost it.
     case deleted(name: String, type: String?, changeTag: ChangeTag)
 }
@@ -45,16 +61,10 @@ package struct ZoneChangesPage: Hashable, Sendable {
     package var token: [UInt8]
     /// Whether there is more now. A page may be empty and there still be more: scans and pages are bounded.
     package var moreComing: Bool
-
-    package init(records: [RecordEntry], token: [UInt8], moreComing: Bool) {
-        self.records = records
-        self.token = token
-        self.moreComing = moreComing
-    }
 }
 
 /// One page of the custom zones of a private database that changed, as far as they live in this shard.
-package struct DatabaseChangesRequest: Hashable, Sendable {
+package struct DatabaseChangesRequest: Hashable, Sendable, WireMessage {
     package var database: DatabaseKey
     /// The schema version that the node which asks holds; a shard with a lower one answers `needsSchema`.
     package var schemaVersion: UInt64
@@ -76,33 +86,52 @@ package struct DatabaseChangesRequest: Hashable, Sendable {
         self.after = after
         self.limit = limit
     }
+
+    package static var blank: Self {
+        DatabaseChangesRequest(
+            database: .blank, schemaVersion: 0, caller: Caller(user: nil), incarnation: 0, after: 0,
+            limit: Limits.recordsPerPageMax)
+    }
+
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.required(1, &database)
+        try wire.field(2, &schemaVersion)
+        try wire.required(3, &caller)
+        try wire.field(4, &incarnation)
+        try wire.field(5, &after)
+        try wire.field(6, &limit)
+    }
 }
 
 /// A zone that changed.
-package struct ChangedZone: Hashable, Sendable {
+package struct ChangedZone: Hashable, Sendable, WireMessage {
     package var state: ZoneState
-    /// Whether no zone of the name lives any more.
+    /// Whether the zone was deleted.
     package var isDeleted: Bool
 
-    package init(state: ZoneState, isDeleted: Bool) {
-        self.state = state
-        self.isDeleted = isDeleted
+    package static var blank: Self { ChangedZone(state: .blank, isDeleted: false) }
+
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.required(1, &state)
+        try wire.field(2, &isDeleted, unless: false)
     }
 }
 
 /// Some of the zones that changed, each once, in the order of their latest changes.
-package struct DatabaseChangesPage: Hashable, Sendable {
+package struct DatabaseChangesPage: Hashable, Sendable, WireMessage {
     package var zones: [ChangedZone]
     /// Where to go on, now or later; the incarnation is at least 1.
     package var incarnation: UInt64
     package var position: UInt64
     package var hasMore: Bool
 
-    package init(zones: [ChangedZone], incarnation: UInt64, position: UInt64, hasMore: Bool) {
-        self.zones = zones
-        self.incarnation = incarnation
-        self.position = position
-        self.hasMore = hasMore
+    package static var blank: Self { DatabaseChangesPage(zones: [], incarnation: 0, position: 0, hasMore: false) }
+
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.field(1, &zones)
+        try wire.field(2, &incarnation)
+        try wire.field(3, &position)
+        try wire.field(4, &hasMore, unless: false)
     }
 }
 
@@ -127,5 +156,183 @@ enum FeedErrors {
             .badRequest,
             "client knowledge differs from server knowledge: \(detail); start again without a token",
             detail: .expiredSyncToken)
+    }
+}
+
+extension RecordTables {
+    /// One page of a private database's zones that changed, on a reader's snapshot.
+    ///
+    /// A zone that was recreated shows once, as it is now, with a greater incarnation.
+    /// - Returns: `.refused` with `BAD_REQUEST` if the position is from an earlier life of the database.
+    /// - Throws: `DatabaseError` on an I/O error.
+    package func databaseChanges(
+        _ request: DatabaseChangesRequest, in db: Database
+    ) throws -> ReadOutcome<DatabaseChangesPage> {
+        let rows = Rows(db: db)
+        let found = try rows.schema(request.database)
+        let installed = found?.version ?? 0
+        guard installed >= request.schemaVersion else { return .needsSchema(installed: installed) }
+        if let refusal = ZoneRules.refusal(of: request.caller, inZonesOf: request.database) {
+            return .refused(refusal)
+        }
+        let database = try found.flatMap { try rows.database(request.database, schemaID: $0.id) }
+        let floor = try SQLStatement(cached: "SELECT incarnation_floor FROM record_state", in: db)
+            .first { $0.integer(0) }
+        let incarnation = UInt64(bitPattern: database?.incarnation ?? floor ?? 1)
+        let sequence = UInt64(bitPattern: database?.sequence ?? 0)
+        if let refusal = Self.refusal(of: request, incarnation: incarnation, sequence: sequence) {
+            return .refused(refusal)
+        }
+        var page = DatabaseChangesPage(zones: [], incarnation: incarnation, position: sequence, hasMore: false)
+        if let database { try Self.collect(&page, request, databaseID: database.id, in: db) }
+        return .found(page)
+    }
+
+    private static func refusal(
+        of request: DatabaseChangesRequest, incarnation: UInt64, sequence: UInt64
+    ) -> ServiceError? {
+        if request.incarnation == 0 {
+            return request.after == 0 ? nil : FeedErrors.unknownToken("a position without an incarnation")
+        }
+        guard request.incarnation == incarnation else {
+            return FeedErrors.expired("the database was reset or restored since the token was given")
+        }
+        guard request.after <= sequence else { return FeedErrors.expired("the token is of a future that was lost") }
+        return nil
+    }
+
+    private static func collect(
+        _ page: inout DatabaseChangesPage, _ request: DatabaseChangesRequest, databaseID: Int64, in db: Database
+    ) throws {
+        let limit = min(max(request.limit, 1), Limits.recordsPerPageMax)
+        var examined = 0
+        var last = request.after
+        var zones: [ChangedZone] = []
+        var hasMore = false
+        // A later zone of the name speaks for it.
+        try SQLStatement(
+            cached: """
+                SELECT \(ZoneRow.columns), z.name, EXISTS (
+                    SELECT 1 FROM zone l WHERE l.database = z.database AND l.name = z.name
+                        AND l.incarnation > z.incarnation)
+                FROM zone z WHERE z.database = ? AND z.changed_at > 0 AND z.changed_at > ? ORDER BY z.changed_at
+                """, in: db
+        ).forEach([.integer(databaseID), .integer(Int64(clamping: request.after))]) { row in
+            guard zones.count < limit, examined < FeedLimits.examinedMax else {
+                hasMore = true
+                return false
+            }
+            examined += 1
+            let zone = ZoneRow(row)
+            last = UInt64(bitPattern: zone.changedAt)
+            let isDeleted = zone.state != ZoneLife.live
+            if row.integer(ZoneRow.columnCount + 1) != 0 || (isDeleted && request.after == 0) { return true }
+            let state = zone.described(as: row.text(ZoneRow.columnCount))
+            zones.append(ChangedZone(state: state, isDeleted: isDeleted))
+            return true
+        }
+        page.zones = zones
+        page.hasMore = hasMore
+        if hasMore { page.position = last }
+    }
+
+    /// One page of a zone's changes, on a reader's snapshot.
+    ///
+    /// A client that follows the tokens, in whichever directions, and takes over what the pages say has the zone's
+    /// records each time that `moreComing` is false.
+    /// - Parameter take: is given the entries in order. False is that it has no room for this one: then the page ends
+    ///   before it, unless it is the first.
+    /// - Returns: `.refused` with `BAD_REQUEST` for a token that is unreadable, expired or of another life of the zone.
+    /// - Throws: what `take` throws, `DatabaseError` on an I/O error, `WireError` on a damaged row.
+    package func zoneChanges(
+        _ request: ZoneChangesRequest, in db: Database, take: (RecordEntry) throws -> Bool = { _ in true }
+    ) throws -> ReadOutcome<ZoneChangesPage> {
+        let opened: Opened
+        switch try open(request.zone, caller: request.caller, schemaVersion: request.schemaVersion, in: db) {
+        case .needsSchema(let installed): return .needsSchema(installed: installed)
+        case .refused(let error): return .refused(error)
+        case .found(let found): opened = found
+        }
+        guard !request.zone.isDefault else {
+            return .refused(
+                ServiceError(
+                    .badRequest, "AppDefaultZone does not support getChanges call: only custom zones keep changes"))
+        }
+        guard let schema = opened.schema, let zone = opened.zone else {
+            return .refused(ZoneRules.notFound(request.zone))
+        }
+        let walk: ZoneWalk
+        do {
+            walk = try ZoneWalk(request, zone: zone)
+        } catch {
+            return .refused(error)
+        }
+        var page = ZonePage(db: db, zone: zone, schema: try installedSchema(schema, in: db), request: request)
+        return .found(try page.collect(walk, take))
+    }
+}
+
+/// Collects one page of a zone's changes.
+private struct ZonePage {
+    private let db: Database
+    private let zone: ZoneRow
+    private let schema: InstalledSchema
+    private let recordTypes: Set<String>?
+    private let limit: Int
+    private var names: UserNameCache
+    private var entries: [RecordEntry] = []
+    private var examined = 0
+    private var bytes = 0
+    /// The sequence of the last row looked at.
+    private var last: Int64?
+
+    init(db: Database, zone: ZoneRow, schema: InstalledSchema, request: ZoneChangesRequest) {
+        self.db = db
+        self.zone = zone
+        self.schema = schema
+        recordTypes = request.recordTypes.map(Set.init)
+        limit = min(max(request.limit, 1), Limits.recordsPerPageMax)
+        names = UserNameCache(db)
+    }
+
+    mutating func collect(_ walk: ZoneWalk, _ take: (RecordEntry) throws -> Bool) throws -> ZoneChangesPage {
+        let order = walk.isReverse ? "DESC" : "ASC"
+        var leftOver = false
+        try SQLStatement(
+            cached: """
+                SELECT \(RecordRow.columns) FROM record r WHERE r.zone = ? AND r.sequence > ? AND r.sequence < ?
+                ORDER BY r.sequence \(order)
+                """, in: db
+        ).forEach([.integer(zone.id), .integer(walk.lower), .integer(walk.upper)]) { row in
+            guard entries.count < limit, examined < FeedLimits.examinedMax, bytes < FeedLimits.pageBytesMax else {
+                leftOver = true
+                return false
+            }
+            let row = RecordRow(row)
+            let entry = try entry(of: row)
+            if let entry, try !take(entry), !entries.isEmpty {
+                leftOver = true
+                return false
+            }
+            examined += 1
+            last = row.sequence
+            bytes += entry == nil ? 0 : row.body.count
+            if let entry { entries.append(entry) }
+            return true
+        }
+        let token = leftOver ? last.map(walk.token(after:)) ?? walk.tokenAtEnd() : walk.tokenAtEnd()
+        return ZoneChangesPage(records: entries, token: token.encoded(), moreComing: leftOver)
+    }
+
+    /// A row as a client that asks for some types sees it; nil if it does not.
+    private mutating func entry(of row: RecordRow) throws -> RecordEntry? {
+        let type = schema.byID[row.typeID]
+        if let recordTypes, let type, !recordTypes.contains(type.definition.name) { return nil }
+        guard !row.isDeleted, let type else {
+            // What the schema lost is gone for clients already: they may know the name from before, as another type's
+            // record.
+            return .deleted(name: row.name, type: type?.definition.name, changeTag: zone.changeTag(row.sequence))
+        }
+        return .record(try row.record(type: type, zone: zone, names: &names))
     }
 }

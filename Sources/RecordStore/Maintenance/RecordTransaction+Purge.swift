@@ -1,5 +1,6 @@
 import GRDB
 import RecordModel
+import Wire
 
 /// What is left of a deleted record.
 private struct Tombstone {
@@ -174,7 +175,7 @@ extension RecordTransaction {
             if counted.containsRecord(tombstone.id) { bytes -= RowBytes.record + tombstone.nameBytes }
         }
         try count(bytes, zoneID: zoneID)
-        // A retired zone's feed is not read any more.
+        // A retired zone has no feed.
         guard let zone = try openZone(id: zoneID), let last = tombstones.map(\.sequence).max() else { return }
         try Invariant.check(
             last <= zone.row.sequence, "zone \(zoneID) is at \(zone.row.sequence), and a tombstone at \(last)")
@@ -184,5 +185,103 @@ extension RecordTransaction {
         zone.row.floor = max(zone.row.floor, last)
         zone.row.tombstones -= Int64(tombstones.count)
         zone.isChanged = true
+    }
+
+    /// Removes a part of a purged container; repeated until it returns true. Maintenance removes records and index
+    /// rows, as those of retired zones.
+    ///
+    /// Whatever is made later has greater incarnations: no token, tag or cursor of the old life fits it. The rows of
+    /// the schemas stay, as if no schema had ever been installed: caches depend on their numbers and revisions, which
+    /// are never reused.
+    /// - Parameter rowsMax: rows of zones and databases that one part removes.
+    /// - Returns: whether everything is gone.
+    package func removeContainer(_ container: String, rowsMax: Int = 500) throws -> Bool {
+        try forgetRows()
+        var budget = rowsMax
+        try removeSubscriptions(of: container, budget: &budget)
+        guard budget > 0 else { return false }
+        for environment in Environment.allCases {
+            guard let schema = try rows.schema(container: container, environment: environment) else { continue }
+            guard try remove(schemaID: schema.id, budget: &budget) else { return false }
+        }
+        return true
+    }
+
+    private func remove(schemaID: Int64, budget: inout Int) throws -> Bool {
+        try raiseIncarnations(aboveThoseOf: schemaID)
+        if try exists(
+            """
+            SELECT EXISTS (SELECT 1 FROM zone z JOIN database d ON d.id = z.database WHERE d.schema = ?1 AND z.state = 0)
+                OR EXISTS (SELECT 1 FROM idempotency i JOIN database d ON d.id = i.database WHERE d.schema = ?1)
+            """, schemaID)
+        {
+            try retireAll(schemaID: schemaID)
+        }
+        let isWaiting = try exists(
+            """
+            SELECT EXISTS (SELECT 1 FROM zone z JOIN database d ON d.id = z.database WHERE d.schema = ?1 AND z.state = 1)
+                OR EXISTS (SELECT 1 FROM job WHERE kind IN (2, 4) AND subject = ?1)
+                OR EXISTS (SELECT 1 FROM job j JOIN field_index f ON f.id = j.subject JOIN record_type t ON t.id = f.type
+                    WHERE j.kind = 1 AND t.schema = ?1)
+            """, schemaID)
+        if isWaiting { return false }
+        guard try removeDatabases(of: schemaID, budget: &budget) else { return false }
+        for sql in [
+            "DELETE FROM stray WHERE type IN (SELECT id FROM record_type WHERE schema = ?)",
+            "DELETE FROM field_index WHERE type IN (SELECT id FROM record_type WHERE schema = ?)",
+            "DELETE FROM record_type WHERE schema = ?",
+        ] {
+            try SQLStatement(cached: sql, in: db).run(.integer(schemaID))
+        }
+        try SQLStatement(
+            cached: "UPDATE schema SET version = 0, generation = 0, revision = revision + 1, body = ?2 "
+                + "WHERE id = ?1 AND version > 0",
+            in: db
+        ).run(.integer(schemaID), .blob(Schema().encoded()))
+        return true
+    }
+
+    private func raiseIncarnations(aboveThoseOf schemaID: Int64) throws {
+        let greatest = try SQLStatement(
+            cached: """
+                SELECT max(coalesce((SELECT max(incarnation) FROM database WHERE schema = ?1), 0), coalesce((
+                    SELECT max(z.incarnation) FROM zone z JOIN database d ON d.id = z.database WHERE d.schema = ?1), 0))
+                """, in: db
+        ).first(.integer(schemaID)) { $0.integer(0) }
+        guard let greatest, greatest >= incarnationFloor else { return }
+        incarnationFloor = greatest + 1
+        try SQLStatement(cached: "UPDATE record_state SET incarnation_floor = ?", in: db).run(
+            .integer(incarnationFloor))
+        try db.checkOneRow("a floor of incarnations at \(incarnationFloor)")
+    }
+
+    /// - Returns: whether no database is left.
+    private func removeDatabases(of schemaID: Int64, budget: inout Int) throws -> Bool {
+        while let database = try firstID("SELECT id FROM database WHERE schema = ? ORDER BY id LIMIT 1", schemaID) {
+            while let zone = try firstID("SELECT id FROM zone WHERE database = ? ORDER BY id LIMIT 1", database) {
+                guard budget > 0 else { return false }
+                budget -= 1
+                try SQLStatement(cached: "DELETE FROM zone WHERE id = ?", in: db).run(.integer(zone))
+                try db.checkOneRow("the removal of zone \(zone)")
+            }
+            guard budget > 0 else { return false }
+            budget -= 1
+            for sql in [
+                "DELETE FROM ledger_share WHERE database = ?", "DELETE FROM ledger WHERE database = ?",
+                "DELETE FROM database WHERE id = ?",
+            ] {
+                try SQLStatement(cached: sql, in: db).run(.integer(database))
+            }
+            try db.checkOneRow("the removal of database \(database)")
+        }
+        return true
+    }
+
+    private func firstID(_ sql: String, _ owner: Int64) throws -> Int64? {
+        try SQLStatement(cached: sql, in: db).first(.integer(owner)) { $0.integer(0) }
+    }
+
+    private func exists(_ sql: String, _ schemaID: Int64) throws -> Bool {
+        try SQLStatement(cached: sql, in: db).first(.integer(schemaID)) { $0.integer(0) != 0 } ?? false
     }
 }

@@ -29,7 +29,6 @@ package struct OutboxDelivery: Hashable, Sendable {
     /// At least one.
     package var effects: [Effect]
 
-    /// Creates a value from its parts.
     package init(source: UInt64, incarnation: UInt64, first: UInt64, effects: [Effect]) {
         self.source = source
         self.incarnation = incarnation
@@ -55,7 +54,6 @@ package struct OutboxAcknowledgement: Hashable, Sendable {
     /// The sequence of the last effect that was applied.
     package var through: UInt64
 
-    /// Creates a value from its parts.
     package init(destination: UInt64, incarnation: UInt64, through: UInt64) {
         self.destination = destination
         self.incarnation = incarnation
@@ -69,8 +67,6 @@ package struct OutboxReceipt: Hashable, Sendable {
     package var isTaken: Bool
     /// Whether something was lost on its way: tokens have ended.
     package var hasLost = false
-    /// Creates a value from its parts.
-    package init(isTaken: Bool) { self.isTaken = isTaken }
 }
 
 /// The last effect for a destination when something was asked for.
@@ -79,12 +75,6 @@ package struct OutboxMark: Hashable, Sendable {
     package var destination: UInt64
     /// Counts up.
     package var sequence: UInt64
-
-    /// Creates a value from its parts.
-    package init(destination: UInt64, sequence: UInt64) {
-        self.destination = destination
-        self.sequence = sequence
-    }
 }
 
 extension Effect: WireUnion {

@@ -115,8 +115,8 @@ struct IndexRows {
 
     private func key(_ index: InstalledIndex) -> [SQLValue] { [.integer(index.id), .integer(zoneID)] }
 
-    /// The joins of look-ups, the column that is NULL where one of them finds nothing, and their values. Each takes its
-    /// record from the one before, so that none is made after one that found nothing.
+    /// The joins of look-ups, the column that is NULL where one finds nothing, and their values. Each takes its record
+    /// from the one before, so that none runs after a miss.
     private func joins(_ lookUps: [KeyPoint]) -> (sql: String, last: String, values: [SQLValue]) {
         var (sql, last, values) = ("", "d.record", [SQLValue]())
         for (number, point) in lookUps.enumerated() {

@@ -51,7 +51,7 @@ struct KeyRange: Equatable {
         return lower.key
     }
 
-    /// Ascending ranges, none overlapping another, that hold what any of these hold.
+    /// The union of these ranges, ascending and without overlap.
     static func union(_ ranges: [KeyRange]) -> [KeyRange] {
         func startsBefore(_ left: KeyRange, _ right: KeyRange) -> Bool {
             guard let rightLower = right.lower else { return false }
@@ -74,7 +74,7 @@ struct KeyRange: Equatable {
         return result
     }
 
-    /// What two lists of ascending ranges, none overlapping another of its list, both hold.
+    /// The intersection of two lists of ascending, disjoint ranges.
     static func common(_ left: [KeyRange], _ right: [KeyRange]) -> [KeyRange] {
         var result: [KeyRange] = []
         var (first, second) = (0, 0)

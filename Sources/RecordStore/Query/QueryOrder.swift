@@ -27,6 +27,37 @@ struct QueryOrder {
         for key in self.keys { keys.append(key.key(of: &record)) }
         return keys
     }
+
+    /// Whether a position at a record comes before another.
+    func precedes(_ left: (keys: [IndexKey?], id: Int64), _ right: (keys: [IndexKey?], id: Int64)) -> Bool {
+        for (offset, key) in keys.enumerated() {
+            if let isBefore = key.precedes(left.keys[offset], right.keys[offset]) { return isBefore }
+        }
+        return tiesAscend ? left.id < right.id : left.id > right.id
+    }
+
+    /// Whether a record comes after a position.
+    func isAfter(_ position: QueryPosition, keys recordKeys: [IndexKey?], id: Int64) -> Bool {
+        for (offset, key) in position.keys.enumerated() {
+            if let isBefore = keys[offset].precedes(key, recordKeys[offset]) { return isBefore }
+        }
+        guard let recordID = position.recordID else { return false }
+        return tiesAscend ? recordID < id : recordID > id
+    }
+
+    /// Whether a position can be one of this order.
+    func accepts(_ position: QueryPosition) -> Bool {
+        guard position.keys.count <= keys.count else { return false }
+        let fits = zip(position.keys, keys).allSatisfy { key, sort in
+            switch key {
+            case nil: true
+            case .number: sort.keyClass == .number
+            case .bytes: sort.keyClass == .bytes
+            }
+        }
+        guard fits else { return false }
+        return position.recordID == nil ? !position.keys.isEmpty : position.keys.count == keys.count
+    }
 }
 
 extension QueryOrder.Key {
@@ -92,37 +123,4 @@ struct QueryPosition: Hashable {
     var keys: [IndexKey?]
     /// Least or greatest for before or after all records with the keys.
     var recordID: Int64?
-}
-
-extension QueryOrder {
-    /// Whether a position at a record comes before another.
-    func precedes(_ left: (keys: [IndexKey?], id: Int64), _ right: (keys: [IndexKey?], id: Int64)) -> Bool {
-        for (offset, key) in keys.enumerated() {
-            if let isBefore = key.precedes(left.keys[offset], right.keys[offset]) { return isBefore }
-        }
-        return tiesAscend ? left.id < right.id : left.id > right.id
-    }
-
-    /// Whether a record comes after a position.
-    func isAfter(_ position: QueryPosition, keys recordKeys: [IndexKey?], id: Int64) -> Bool {
-        for (offset, key) in position.keys.enumerated() {
-            if let isBefore = keys[offset].precedes(key, recordKeys[offset]) { return isBefore }
-        }
-        guard let recordID = position.recordID else { return false }
-        return tiesAscend ? recordID < id : recordID > id
-    }
-
-    /// Whether a position can be one of this order.
-    func accepts(_ position: QueryPosition) -> Bool {
-        guard position.keys.count <= keys.count else { return false }
-        let fits = zip(position.keys, keys).allSatisfy { key, sort in
-            switch key {
-            case nil: true
-            case .number: sort.keyClass == .number
-            case .bytes: sort.keyClass == .bytes
-            }
-        }
-        guard fits else { return false }
-        return position.recordID == nil ? !position.keys.isEmpty : position.keys.count == keys.count
-    }
 }

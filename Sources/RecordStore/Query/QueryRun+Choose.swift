@@ -26,8 +26,8 @@ extension QueryRun {
         try goOn(from: reached, others)
     }
 
-    /// Walks in the order until so many entries were examined in all; returns where that was, nil where the page is
-    /// done.
+    /// Walks in the order until `entriesMax` were examined in all.
+    /// - Returns: where it stopped; nil if the page is complete.
     private mutating func walk(_ entriesMax: Int, from start: QueryPosition?) throws -> QueryPosition? {
         examinedMax = min(entriesMax, examinedBound)
         defer { examinedMax = examinedBound }
@@ -220,7 +220,7 @@ extension QueryRun {
         return ids
     }
 
-    /// Ascending, none twice; nil where the work does not suffice.
+    /// Ascending, without duplicates; nil if the work does not suffice.
     private func recordIDs(of source: EntrySource) throws -> [Int64]? {
         var ids: [Int64] = []
         for index in source.indexes {

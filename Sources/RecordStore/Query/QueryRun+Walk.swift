@@ -171,15 +171,15 @@ extension QueryRun {
         return true
     }
 
-    /// Has the group at hand read through the next sort key.
+    /// Reads the current group through the next sort key.
     private mutating func descend(_ pass: inout WalkPass) -> Bool {
         discard(from: pass.start)
         pass.descendsTo = .some(pass.key)
         return false
     }
 
-    /// The work is not enough to sort the group at hand: the page ends before it. Where it has got no further than to
-    /// this group, the group is read in order instead, so that the page gets on.
+    /// The work does not suffice to sort the current group: the page ends before it. If the page holds nothing else,
+    /// the group is read in order instead, to make progress.
     private mutating func giveUp(_ pass: inout WalkPass) throws -> Bool {
         if let closed = pass.closed {
             discard(from: pass.start)
@@ -199,7 +199,7 @@ extension QueryRun {
         return try candidate(id, known: level.fixed + [key])
     }
 
-    /// Whether a group is to be read through the next sort key.
+    /// Whether to read a group through the next sort key.
     private func isLarge(_ key: IndexKey?, _ level: OrderLevel) throws -> Bool {
         guard plan.order.keys[level.depth + 1].isReady else { return false }
         let index: InstalledIndex
@@ -294,7 +294,7 @@ struct WalkPass {
     let level: OrderLevel
     /// The key of the group that the page is complete through, if there is one.
     var closed: IndexKey??
-    /// The group at hand.
+    /// The current group.
     private(set) var key: IndexKey?
     var count = 0
     /// Records of it that were read.
@@ -303,13 +303,8 @@ struct WalkPass {
     private(set) var start = 0
     /// The work that is given up at.
     private(set) var workMax = 0
-    /// The key of the group that is to be read through the next level.
+    /// The key of the group to read through the next level.
     var descendsTo: IndexKey??
-
-    init(level: OrderLevel, closed: IndexKey?? = nil) {
-        self.level = level
-        self.closed = closed
-    }
 
     /// Begins a group. Where the page could not end before it, half of the work is left for another way to read it.
     mutating func begin(_ key: IndexKey?, at start: Int, _ work: QueryWork) {

@@ -182,7 +182,7 @@ struct QueryRun {
     }
 }
 
-/// The rows under one key of one index; of a nil key, those of records without the field.
+/// The rows under one key of one index; a nil key means records without the field.
 struct KeyPoint: Hashable {
     var index: InstalledIndex
     var key: IndexKey?

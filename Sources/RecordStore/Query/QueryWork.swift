@@ -69,7 +69,7 @@ struct KeyedRecord {
         self.work = work
     }
 
-    /// The record's keys in an index, ascending and none twice.
+    /// The record's keys in an index, ascending, without duplicates.
     mutating func keys(in index: InstalledIndex) -> [IndexKey] {
         if let keys = made[index.id] { return keys }
         let keys = record.keys(in: index)

@@ -1,8 +1,9 @@
 package import Authorization
 package import RecordModel
+package import Wire
 
 /// One page of a query over one zone.
-package struct RecordQuery: Hashable, Sendable {
+package struct RecordQuery: Hashable, Sendable, WireMessage {
     package var zone: ZoneKey
     /// The schema version that the node which asks holds; a shard with a lower one answers `needsSchema`.
     package var schemaVersion: UInt64
@@ -27,26 +28,36 @@ package struct RecordQuery: Hashable, Sendable {
         self.limit = limit
         self.cursor = cursor
     }
+
+    package static var blank: Self {
+        RecordQuery(
+            zone: .blank, schemaVersion: 0, caller: Caller(user: nil), query: .blank, limit: Limits.recordsPerPageMax,
+            cursor: nil)
+    }
+
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.required(1, &zone)
+        try wire.field(2, &schemaVersion)
+        try wire.required(3, &caller)
+        try wire.required(4, &query)
+        try wire.field(5, &limit)
+        try wire.field(6, &cursor)
+        try wire.field(7, &explains, unless: false)
+    }
 }
 
 /// Some of a query's records, in its order.
 package struct QueryPage: Hashable, Sendable {
     package var records: [Record]
-    /// Where to go on; nil at the end. A page may hold fewer records than asked for, even none, and still go on: scans
-    /// and pages are bounded.
+    /// Where to continue; nil at the end. A page may have fewer records than asked for, even zero, and still continue:
+    /// scans and pages are bounded.
     package var next: [UInt8]?
     /// Where the request asked for it.
     package var explanation: QueryExplanation?
-
-    package init(records: [Record], next: [UInt8]?, explanation: QueryExplanation? = nil) {
-        self.records = records
-        self.next = next
-        self.explanation = explanation
-    }
 }
 
 /// A part of a query over all zones of a private database: one shard's answer for its zones.
-package struct DatabaseQuery: Hashable, Sendable {
+package struct DatabaseQuery: Hashable, Sendable, WireMessage {
     package var database: DatabaseKey
     /// As in `RecordQuery`.
     package var schemaVersion: UInt64
@@ -67,6 +78,21 @@ package struct DatabaseQuery: Hashable, Sendable {
         self.limit = limit
         self.cursor = cursor
     }
+
+    package static var blank: Self {
+        DatabaseQuery(
+            database: .blank, schemaVersion: 0, caller: Caller(user: nil), query: .blank,
+            limit: Limits.recordsPerPageMax, cursor: nil)
+    }
+
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.required(1, &database)
+        try wire.field(2, &schemaVersion)
+        try wire.required(3, &caller)
+        try wire.required(4, &query)
+        try wire.field(5, &limit)
+        try wire.field(6, &cursor)
+    }
 }
 
 /// One shard's answer to a query over all zones.
@@ -77,23 +103,12 @@ package struct DatabaseQueryPage: Hashable, Sendable {
         package var record: Record
         /// The record's place in the order over all zones and shards: positions compare as unsigned bytes.
         package var position: [UInt8]
-
-        package init(zone: String, record: Record, position: [UInt8]) {
-            self.zone = zone
-            self.record = record
-            self.position = position
-        }
     }
 
     /// Ascending by position.
     package var items: [Item]
     /// Nil: nothing comes after the items. Else the answer is complete up to this position, itself included.
     package var next: [UInt8]?
-
-    package init(items: [Item], next: [UInt8]?) {
-        self.items = items
-        self.next = next
-    }
 }
 
 /// The answer to a read of records.

@@ -3,11 +3,11 @@ package import GRDB
 import RecordModel
 
 extension RecordTables {
-    /// A page of a query over the zones of a private database that live in this shard, on a reader's snapshot.
+    /// A page of a query over the zones of a private database in this shard, on a reader's snapshot.
     ///
-    /// With sort keys the zones are merged; without, they follow one another by name. Records that nobody writes
-    /// meanwhile come exactly once over the pages, if the caller asks all shards for what comes after the least `next`
-    /// of their answers, or after the last record that it took.
+    /// With sort keys the zones are merged; else they follow one another by name. Records that do not change meanwhile
+    /// come exactly once over all pages, if the caller asks every shard for what comes after the least `next` of their
+    /// answers, or after the last record that it took.
     /// - Throws: `DatabaseError` on an I/O error, `WireError` on a damaged row.
     package func query(_ request: DatabaseQuery, in db: Database) throws -> ReadOutcome<DatabaseQueryPage> {
         let rows = Rows(db: db)

@@ -1,4 +1,4 @@
-import RecordModel
+package import RecordModel
 import Wire
 
 /// What a row counts for in quotas, in bytes, beside what it holds; since `FeatureLevel.countedRows`.
@@ -84,8 +84,8 @@ struct CountedRows: Equatable {
 }
 
 /// The place of a row among all rows of a shard that quotas count: by table, then by its key.
-struct RowPlace: Comparable {
-    enum Table: UInt64, Comparable {
+struct RowPlace: Comparable, WireMessage {
+    enum Table: UInt64, Comparable, WireValue {
         case record = 1
         case indexNumber = 2
         case indexBytes = 3
@@ -100,7 +100,6 @@ struct RowPlace: Comparable {
     /// The index and the zone; 0 in tables of rows that have numbers.
     var field: Int64
     var zone: Int64
-    /// Nil where rows have none.
     var key: IndexKey?
     /// The row's number, or its record's.
     var row: Int64
@@ -123,36 +122,74 @@ struct RowPlace: Comparable {
         if let one = left.key, let other = right.key, one != other { return one < other }
         return left.row < right.row
     }
+
+    static var blank: Self { RowPlace(before: .record) }
+
+    mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.field(1, &table)
+        try wire.field(2, &field)
+        try wire.field(3, &zone)
+        try wire.field(4, &key.number)
+        try wire.field(5, &key.bytes)
+        try wire.field(6, &row)
+    }
 }
 
-extension RowPlace: WireCodable {
-    /// 1 table, 2 field, 3 zone, 4 number, 5 bytes, 6 row.
-    func encode(to writer: inout WireWriter) {
-        writer.field(1, table.rawValue)
-        writer.field(2, signed: field)
-        writer.field(3, signed: zone)
-        switch key {
-        case .number(let number)?: writer.field(4, signed: number)
-        case .bytes(let bytes)?: writer.field(5, bytes)
-        case nil: break
-        }
-        writer.field(6, signed: row)
+/// How many rows a request writes, by its operations and the schema alone: what it costs of its container's rate.
+///
+/// A save is a row, and what it sets in an index a row for each member of a list, each six bytes of text (about a
+/// word), and else one. A save that may make a record writes a row in every index of its type. What a save or a
+/// deletion removes is not known here and costs nothing.
+package struct WrittenRows: Hashable, Sendable {
+    package private(set) var count = 0
+    private let operations: Int
+
+    /// The request's cost: one token for each started batch of rows.
+    package var tokens: Int { max(count + Limits.rowsPerToken - 1, Limits.rowsPerToken) / Limits.rowsPerToken }
+
+    /// Why a request writes too many rows; nil if it may. Apply checks again against what is stored.
+    package var refusal: ServiceError? {
+        count <= Limits.rowsPerRequestMax || operations == 1 ? nil : Self.tooMany
     }
 
-    init(from reader: inout WireReader) throws(WireError) {
-        self.init(before: .record)
-        while let field = try reader.nextField() {
-            switch field {
-            case 1:
-                guard let known = Table(rawValue: try reader.unsigned()) else { throw .invalidValue(field: 1) }
-                table = known
-            case 2: self.field = try reader.signed()
-            case 3: zone = try reader.signed()
-            case 4: key = .number(try reader.signed())
-            case 5: key = .bytes(try reader.array())
-            case 6: row = try reader.signed()
-            default: try reader.skip()
+    static let tooMany = ServiceError(
+        .badRequest,
+        """
+        the records of the request have more than \(Limits.rowsPerRequestMax) rows in indexes together: send them in \
+        several requests
+        """)
+
+    /// About a word and the space behind it.
+    private static let bytesPerWord = 6
+
+    package init(_ changes: [RecordChange], schema: Schema) {
+        operations = changes.count
+        var types: [String: (all: Int, byField: [String: [IndexDesign]])] = [:]
+        for change in changes where change.kind != .delete && change.kind != .forceDelete {
+            count += 1
+            guard let name = change.recordType else { continue }
+            if types[name] == nil {
+                let designs = schema.type(named: name).map { IndexDesign.all(of: $0) } ?? []
+                types[name] = (designs.count, Dictionary(grouping: designs, by: \.name))
             }
+            guard let type = types[name] else { continue }
+            let isWhole = change.kind != .update
+            if isWhole { count += type.all }
+            for field in change.fields {
+                for design in type.byField[field.name] ?? [] {
+                    count += Self.rows(of: field.value, in: design) - (isWhole ? 1 : 0)
+                }
+            }
+        }
+    }
+
+    private static func rows(of value: FieldValue?, in design: IndexDesign) -> Int {
+        switch value {
+        case .string(let text)? where design.purpose == .tokens:
+            min(max(text.utf8.count / bytesPerWord, 1), Tokenizer.tokensMax)
+        case .list(_, let members)?:
+            min(max(members.reduce(0) { $0 + rows(of: $1, in: design) }, 1), Limits.indexRowsPerRecordMax)
+        default: 1
         }
     }
 }

@@ -1,3 +1,4 @@
+import RecordModel
 package import Wire
 
 /// How much there is of each thing that quotas limit.
@@ -7,7 +8,7 @@ package import Wire
 /// key, a tombstone as a record without a body, a remembered request its row, and a deleted zone what is left of its
 /// rows. Assets count with their files' sizes, each as often as a record of a live zone names it. Before
 /// `FeatureLevel.countedRows` names and bodies of records in live zones were all that counted.
-package struct QuotaAmounts: Hashable, Sendable {
+package struct QuotaAmounts: Hashable, Sendable, WireMessage {
     package var bytes: Int64
     package var records: Int64
     /// Bytes of assets.
@@ -51,36 +52,87 @@ package struct QuotaAmounts: Hashable, Sendable {
 
     /// Each brought into what may be counted: 0 to `greatest`.
     var clamped: QuotaAmounts { greater(.zero).lesser(.greatest) }
-}
 
-/// Some of the things that quotas limit.
-package struct QuotaParts: OptionSet, Hashable, Sendable {
-    package let rawValue: Int64
-
-    package static let bytes = QuotaParts(rawValue: 1)
-    package static let records = QuotaParts(rawValue: 2)
-    /// Bytes of assets.
-    package static let assets = QuotaParts(rawValue: 4)
-    /// Those that this build knows.
-    package static let all: QuotaParts = [.bytes, .records, .assets]
-
-    package init(rawValue: Int64) { self.rawValue = rawValue }
-
-    /// Those of which there is less than nothing.
-    package init(below amounts: QuotaAmounts) {
-        self = []
-        if amounts.bytes < 0 { insert(.bytes) }
-        if amounts.records < 0 { insert(.records) }
-        if amounts.assets < 0 { insert(.assets) }
-    }
-}
-
-extension QuotaAmounts: WireMessage {
     package static var blank: Self { QuotaAmounts() }
 
     package mutating func fields(_ wire: inout WireFields) throws(WireError) {
         try wire.field(1, &bytes, unless: 0)
         try wire.field(2, &records, unless: 0)
         try wire.field(3, &assets, unless: 0)
+    }
+}
+
+/// Some of the things that quotas limit.
+package struct QuotaParts: OptionSet, Hashable, Sendable, WireOptions {
+    package let rawValue: Int64
+
+    package static let bytes = QuotaParts(rawValue: 1)
+    package static let records = QuotaParts(rawValue: 2)
+    /// Bytes of assets.
+    package static let assets = QuotaParts(rawValue: 4)
+    /// All that this build knows.
+    package static let all: QuotaParts = [.bytes, .records, .assets]
+
+    package init(rawValue: Int64) { self.rawValue = rawValue }
+
+    /// The parts that are negative.
+    package init(below amounts: QuotaAmounts) {
+        self = []
+        if amounts.bytes < 0 { insert(.bytes) }
+        if amounts.records < 0 { insert(.records) }
+        if amounts.assets < 0 { insert(.assets) }
+    }
+
+    package static var known: Self { .all }
+}
+
+/// Under what terms a request's records may grow.
+package struct QuotaTerms: Hashable, Sendable, WireMessage {
+    /// The version of the container's limits that the node holds. What a database was allotted under a lower one and
+    /// does not use counts as given back.
+    package var epoch: UInt64
+    /// Whether operations that do not fit fail with `QUOTA_EXCEEDED`; else the whole command is answered with
+    /// `needsAllotment` and changes nothing.
+    package var isFinal: Bool
+    /// The limits of the whole database: no shard may hold more, whatever it was allotted.
+    package var limit: QuotaAmounts
+
+    package init(epoch: UInt64, isFinal: Bool, limit: QuotaAmounts = .unlimited) {
+        self.epoch = epoch
+        self.isFinal = isFinal
+        self.limit = limit
+    }
+
+    package static var blank: Self { QuotaTerms(epoch: 0, isFinal: false) }
+
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.field(1, &epoch)
+        try wire.field(2, &isFinal, unless: false)
+        try wire.field(3, &limit, unless: .unlimited)
+    }
+}
+
+/// What a shard lacks of a database's allotment to apply a command.
+package struct QuotaNeed: Hashable, Sendable, WireMessage {
+    /// Beyond the allotment; at least one is greater than 0.
+    package var need: QuotaAmounts
+    /// What the shard received and gave back so far, as the ledger counts it.
+    package var received: QuotaAmounts
+    package var returned: QuotaAmounts = .zero
+    /// Whether the shard has unused allotment that must be released before the ledger is asked, which takes it for used
+    /// otherwise.
+    package var holdsVoid: Bool = false
+    /// The greatest that the command and the shard know; where it is not the command's, the node's limits are
+    /// outdated.
+    package var epoch: UInt64
+
+    package static var blank: Self { QuotaNeed(need: .zero, received: .zero, epoch: 0) }
+
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.field(1, &need)
+        try wire.field(2, &received)
+        try wire.field(3, &epoch)
+        try wire.field(4, &returned)
+        try wire.field(5, &holdsVoid, unless: false)
     }
 }

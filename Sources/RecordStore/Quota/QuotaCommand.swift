@@ -1,20 +1,41 @@
 package import RecordModel
+package import Wire
 
-/// A move of allotments between a database's ledger and its shards, or what a ledger counts besides.
+/// A transfer of allotments between a database's ledger and its shards, or another count of the ledger.
 ///
-/// Everything that is given and given back is told as a sum over all times, so that messages may be lost, repeated and
-/// overtake each other: the receiver takes what is new in the sum. What a ledger gave and no shard received yet, and
-/// what a shard gave back and the ledger did not hear of, is in flight and belongs to nobody.
-package enum QuotaCommand: Hashable, Sendable {
+/// All amounts are cumulative, so that messages may be lost, repeated and reordered: the receiver takes the difference.
+/// What was given and not yet received is in flight and belongs to neither side.
+package enum QuotaCommand: Hashable, Sendable, WireUnion {
     case grant(QuotaGrant)
     case credit(QuotaCredit)
     case release(QuotaRelease)
     case deposit(QuotaDeposit)
     case addTransfer(QuotaTransfer)
+
+    package func encode(to writer: inout WireWriter) {
+        switch self {
+        case .grant(let command): command.write(1, to: &writer)
+        case .credit(let command): command.write(2, to: &writer)
+        case .release(let command): command.write(3, to: &writer)
+        case .deposit(let command): command.write(4, to: &writer)
+        case .addTransfer(let command): command.write(5, to: &writer)
+        }
+    }
+
+    package init?(_ number: Int, from reader: inout WireReader) throws(WireError) {
+        switch number {
+        case 1: self = .grant(try reader.message())
+        case 2: self = .credit(try reader.message())
+        case 3: self = .release(try reader.message())
+        case 4: self = .deposit(try reader.message())
+        case 5: self = .addTransfer(try reader.message())
+        default: return nil
+        }
+    }
 }
 
 /// Asks a ledger for more; applied at the ledger's shard.
-package struct QuotaGrant: Hashable, Sendable {
+package struct QuotaGrant: Hashable, Sendable, WireMessage {
     /// Whose data it is for.
     package var ledger: DatabaseKey
     /// The group that asks.
@@ -29,7 +50,7 @@ package struct QuotaGrant: Hashable, Sendable {
     package var returned: QuotaAmounts
     /// What all shards together may have.
     package var cap: QuotaAmounts
-    /// The version of the limits that `cap` is from; a ledger that saw a greater one goes by the cap that came with it.
+    /// The version of the limits that `cap` is from; a ledger that saw a greater one keeps the cap of that one.
     package var epoch: UInt64
     /// Milliseconds since 1970 by the clock of the node that made the command.
     package var time: Int64
@@ -48,10 +69,28 @@ package struct QuotaGrant: Hashable, Sendable {
         self.epoch = epoch
         self.time = time
     }
+
+    package static var blank: Self {
+        QuotaGrant(
+            ledger: .blank, shard: 0, want: QuotaAmounts(), need: QuotaAmounts(), received: QuotaAmounts(),
+            returned: QuotaAmounts(), cap: QuotaAmounts(), epoch: 0, time: 0)
+    }
+
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.required(1, &ledger)
+        try wire.field(2, &shard)
+        try wire.field(3, &want)
+        try wire.field(4, &need)
+        try wire.field(5, &received)
+        try wire.field(6, &cap)
+        try wire.field(7, &epoch)
+        try wire.field(8, &time)
+        try wire.field(9, &returned)
+    }
 }
 
 /// Brings a shard what its ledger granted; applied at the zone's shard.
-package struct QuotaCredit: Hashable, Sendable {
+package struct QuotaCredit: Hashable, Sendable, WireMessage {
     package var database: DatabaseKey
     /// What the ledger granted the shard so far.
     package var cumulative: QuotaAmounts
@@ -68,17 +107,32 @@ package struct QuotaCredit: Hashable, Sendable {
         self.epoch = epoch
         self.overdrawn = overdrawn
     }
+
+    package static var blank: Self { QuotaCredit(database: .blank, cumulative: .zero, epoch: 0) }
+
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.required(1, &database)
+        try wire.field(2, &cumulative)
+        try wire.field(3, &epoch)
+        try wire.field(4, &overdrawn, unless: [])
+    }
 }
 
 /// Has a shard give back what a database does not use; applied at the zone's shard.
-package struct QuotaRelease: Hashable, Sendable {
+package struct QuotaRelease: Hashable, Sendable, WireMessage {
     package var database: DatabaseKey
 
     package init(database: DatabaseKey) { self.database = database }
+
+    package static var blank: Self { QuotaRelease(database: .blank) }
+
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.required(1, &database)
+    }
 }
 
 /// Brings a ledger what a shard gave back; applied at the ledger's shard.
-package struct QuotaDeposit: Hashable, Sendable {
+package struct QuotaDeposit: Hashable, Sendable, WireMessage {
     package var ledger: DatabaseKey
     package var shard: UInt64
     /// What the shard received and gave back so far.
@@ -91,10 +145,21 @@ package struct QuotaDeposit: Hashable, Sendable {
         self.received = received
         self.returned = returned
     }
+
+    package static var blank: Self {
+        QuotaDeposit(ledger: .blank, shard: 0, received: QuotaAmounts(), returned: QuotaAmounts())
+    }
+
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.required(1, &ledger)
+        try wire.field(2, &shard)
+        try wire.field(3, &received)
+        try wire.field(4, &returned)
+    }
 }
 
 /// Counts bytes of requests for a month; applied at the ledger's shard. Not idempotent.
-package struct QuotaTransfer: Hashable, Sendable {
+package struct QuotaTransfer: Hashable, Sendable, WireMessage {
     package var ledger: DatabaseKey
     /// Year times 100 plus month, as 202611. A later one begins at 0; what comes for an earlier one is not counted, nor
     /// what comes for one that is not the shard's own month or the next: that sender's clock is wrong.
@@ -117,10 +182,18 @@ package struct QuotaTransfer: Hashable, Sendable {
         let month = (5 * (day - (365 * year + year / 4 - year / 100)) + 2) / 153
         return UInt64((era * 400 + year + (month < 10 ? 0 : 1)) * 100 + (month < 10 ? month + 3 : month - 9))
     }
+
+    package static var blank: Self { QuotaTransfer(ledger: .blank, month: 0, bytes: 0) }
+
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.required(1, &ledger)
+        try wire.field(2, &month)
+        try wire.field(3, &bytes)
+    }
 }
 
 /// What became of a quota command; one whose sums make no sense is refused.
-package enum QuotaOutcome: Hashable, Sendable {
+package enum QuotaOutcome: Hashable, Sendable, WireCodable {
     /// What the ledger granted the shard so far, to be credited, and what is free after it; what is free may be below 0
     /// where the cap was lowered.
     case granted(cumulative: QuotaAmounts, free: QuotaAmounts)
@@ -132,4 +205,53 @@ package enum QuotaOutcome: Hashable, Sendable {
     case deposited
     /// The month that the ledger counts for, and its bytes so far.
     case transfer(month: UInt64, bytes: UInt64)
+
+    package func encode(to writer: inout WireWriter) { Parts(self).encode(to: &writer) }
+
+    package init(from reader: inout WireReader) throws(WireError) { self = try Parts(from: &reader).outcome() }
+
+    /// An outcome's binary form.
+    fileprivate struct Parts: WireMessage {
+        var kind: UInt64 = 0
+        var first: QuotaAmounts?
+        var second: QuotaAmounts?
+        var month: UInt64?
+        var bytes: UInt64?
+
+        static var blank: Self { Parts() }
+
+        mutating func fields(_ wire: inout WireFields) throws(WireError) {
+            try wire.field(1, &kind)
+            try wire.field(2, &first)
+            try wire.field(3, &second)
+            try wire.field(4, &month)
+            try wire.field(5, &bytes)
+        }
+
+        func outcome() throws(WireError) -> QuotaOutcome {
+            let (first, second) = (first ?? .zero, second ?? .zero)
+            switch kind {
+            case 1: return .granted(cumulative: first, free: second)
+            case 2: return .insufficient(cumulative: first, free: second)
+            case 3: return .credited
+            case 4: return .released(received: first, returned: second)
+            case 5: return .deposited
+            case 6: return .transfer(month: month ?? 0, bytes: bytes ?? 0)
+            default: throw .invalidValue(field: 1)
+            }
+        }
+    }
+}
+
+extension QuotaOutcome.Parts {
+    fileprivate init(_ outcome: QuotaOutcome) {
+        switch outcome {
+        case .granted(let cumulative, let free): self.init(kind: 1, first: cumulative, second: free)
+        case .insufficient(let cumulative, let free): self.init(kind: 2, first: cumulative, second: free)
+        case .credited: self.init(kind: 3)
+        case .released(let received, let returned): self.init(kind: 4, first: received, second: returned)
+        case .deposited: self.init(kind: 5)
+        case .transfer(let month, let bytes): self.init(kind: 6, month: month, bytes: bytes)
+        }
+    }
 }

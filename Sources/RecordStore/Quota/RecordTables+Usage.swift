@@ -17,7 +17,7 @@ extension RecordTables {
         let recounts = request.detail == .recount ? try Recount(request, level: level, in: db) : nil
         var (zonesLeft, recordsLeft) = (limits.zones, limits.records)
         for (key, row) in try databases(for: request, limit: limits.databases, in: db) {
-            // A page that told of nothing would not go on.
+            // An empty page could not be continued.
             let isFull = zonesLeft == 0 || recordsLeft <= 0 || page.databases.count == limits.databases
             if isFull, !page.databases.isEmpty {
                 page.hasMore = true
@@ -50,7 +50,7 @@ extension RecordTables {
         return page
     }
 
-    /// The databases that a page may tell of, and one more where there is one.
+    /// The databases of a page, and the next one if there is one.
     private static func databases(
         for request: UsageRequest, limit: Int, in db: Database
     ) throws -> [(key: DatabaseKey, row: DatabaseRow)] {
@@ -60,7 +60,7 @@ extension RecordTables {
         }
         let after = request.after
         if let key = request.database {
-            // The page before told of all of it.
+            // The page before covered all of it.
             if let after, after.zone == nil { return [] }
             return try rows.database(key, schemaID: schema.id).map { [(key, $0)] } ?? []
         }
@@ -100,7 +100,7 @@ extension RecordTables {
         }
     }
 
-    /// What the database's counters have beyond its live zones' and what is in none; zero where they are right.
+    /// The excess of the database's counters over what its rows add up to; zero if they are right.
     private static func unattributed(
         _ database: DatabaseRow, _ others: QuotaAmounts, in db: Database
     ) throws -> QuotaAmounts {

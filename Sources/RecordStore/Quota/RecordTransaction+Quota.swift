@@ -143,7 +143,7 @@ extension RecordTransaction {
 }
 
 extension LedgerState {
-    /// Reads the rows of a database's ledger; an empty one where there are none.
+    /// Reads a database's ledger; empty without rows.
     init(_ databaseID: Int64, in db: Database) throws {
         let head = try SQLStatement(
             cached: """

@@ -1,13 +1,14 @@
 package import RecordModel
+package import Wire
 
 /// How much of a database one shard holds.
-package struct DatabaseUsage: Hashable, Sendable {
+package struct DatabaseUsage: Hashable, Sendable, WireMessage {
     package var key: DatabaseKey
     /// As counted in the transactions of the changes.
     package var used: QuotaAmounts
     /// What the shard may hold without asking the ledger.
     package var allotted: QuotaAmounts
-    /// The live zones, by name in byte order; a page may tell of some of them.
+    /// The live zones, by name in byte order; a page may have some of them.
     package var zones: [ZoneUsage]
     /// What deleted zones hold and what requests are remembered by, where a recount was asked for: it counts in `used`
     /// and in no zone.
@@ -16,14 +17,7 @@ package struct DatabaseUsage: Hashable, Sendable {
     /// where they are right.
     package var unattributed = QuotaAmounts.zero
 
-    package init(key: DatabaseKey, used: QuotaAmounts, allotted: QuotaAmounts, zones: [ZoneUsage]) {
-        self.key = key
-        self.used = used
-        self.allotted = allotted
-        self.zones = zones
-    }
-
-    /// The sum of all recounts; nil where none was asked for.
+    /// The sum of all recounts; nil without a recount.
     package var recount: QuotaAmounts? {
         var sum = others
         for zone in zones {
@@ -32,57 +26,68 @@ package struct DatabaseUsage: Hashable, Sendable {
         }
         return sum
     }
+
+    package static var blank: Self {
+        DatabaseUsage(key: .blank, used: QuotaAmounts(), allotted: QuotaAmounts(), zones: [])
+    }
+
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.required(1, &key)
+        try wire.field(2, &used)
+        try wire.field(3, &allotted)
+        try wire.field(4, &zones)
+        try wire.field(5, &unattributed, unless: .zero)
+        try wire.field(6, &others, unless: .zero)
+    }
 }
 
 /// How much one zone holds.
-package struct ZoneUsage: Hashable, Sendable {
+package struct ZoneUsage: Hashable, Sendable, WireMessage {
     package var name: String
     package var used: QuotaAmounts
-    /// Counted anew from the stored records, where that was asked for; it equals `used`.
+    /// Recounted from the stored records, if asked for; equals `used`.
     package var recount: QuotaAmounts?
 
-    package init(name: String, used: QuotaAmounts, recount: QuotaAmounts?) {
-        self.name = name
-        self.used = used
-        self.recount = recount
+    package static var blank: Self { ZoneUsage(name: "", used: .zero, recount: nil) }
+
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.field(1, &name)
+        try wire.field(2, &used)
+        try wire.field(3, &recount)
     }
 }
 
 /// The databases of a container environment that one shard knows, by scope (public, private, shared) and owner.
-package struct UsagePage: Hashable, Sendable {
+package struct UsagePage: Hashable, Sendable, WireMessage {
     package var databases: [DatabaseUsage]
     /// Whether another page follows.
     package var hasMore: Bool
     /// Whether that page goes on with the last database, whose zones were too many for this one.
-    package var isLastCut: Bool
+    package var isLastCut: Bool = false
 
-    package init(databases: [DatabaseUsage], hasMore: Bool, isLastCut: Bool = false) {
-        self.databases = databases
-        self.hasMore = hasMore
-        self.isLastCut = isLastCut
-    }
-
-    /// Where the next page begins; nil where there is none.
+    /// Where the next page begins; nil at the end.
     package var next: UsagePosition? {
         guard hasMore, let last = databases.last else { return nil }
         return UsagePosition(database: last.key, zone: isLastCut ? last.zones.last?.name : nil)
     }
+
+    package static var blank: Self { UsagePage(databases: [], hasMore: false) }
+
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.field(1, &databases)
+        try wire.field(2, &hasMore, unless: false)
+        try wire.field(3, &isLastCut, unless: false)
+    }
 }
 
 /// What a database's ledger knows.
-package struct LedgerState: Hashable, Sendable {
+package struct LedgerState: Hashable, Sendable, WireMessage {
     /// One shard's part.
-    package struct Share: Hashable, Sendable {
+    package struct Share: Hashable, Sendable, WireMessage {
         package var shard: UInt64
         /// Over all times: what the ledger gave, and what it heard that the shard gave back; never more than given.
         package var granted: QuotaAmounts
         package var returned: QuotaAmounts
-
-        package init(shard: UInt64, granted: QuotaAmounts, returned: QuotaAmounts) {
-            self.shard = shard
-            self.granted = granted
-            self.returned = returned
-        }
 
         /// What holds of every share that is stored.
         func check() throws(InvariantViolation) {
@@ -90,31 +95,133 @@ package struct LedgerState: Hashable, Sendable {
                 QuotaAmounts.zero.fits(in: returned) && returned.fits(in: granted),
                 "shard \(shard) was given \(granted) and gave back \(returned)")
         }
+
+        package static var blank: Self { LedgerState.Share(shard: 0, granted: .zero, returned: .zero) }
+
+        package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+            try wire.field(1, &shard)
+            try wire.field(2, &granted)
+            try wire.field(3, &returned)
+        }
     }
 
     /// By shard.
-    package var shares: [Share]
-    /// As of the last grant; 0 where there was none.
-    package var cap: QuotaAmounts
-    package var epoch: UInt64
+    package var shares: [Share] = []
+    /// As of the last grant; 0 before the first.
+    package var cap: QuotaAmounts = .zero
+    package var epoch: UInt64 = 0
     /// Year times 100 plus month, and the bytes counted for it.
-    package var transferMonth: UInt64
-    package var transferBytes: UInt64
+    package var transferMonth: UInt64 = 0
+    package var transferBytes: UInt64 = 0
 
-    package init(
-        shares: [Share] = [], cap: QuotaAmounts = .zero, epoch: UInt64 = 0, transferMonth: UInt64 = 0,
-        transferBytes: UInt64 = 0
-    ) {
-        self.shares = shares
-        self.cap = cap
-        self.epoch = epoch
-        self.transferMonth = transferMonth
-        self.transferBytes = transferBytes
-    }
-
-    /// What shards have, or will have once they hear of it.
+    /// What shards have, or will have once they receive it.
     package var outstanding: QuotaAmounts { shares.reduce(.zero) { $0 + ($1.granted - $1.returned) } }
 
     /// What may be given; below 0 where the cap was lowered.
     package var free: QuotaAmounts { cap - outstanding }
+
+    package static var blank: Self { LedgerState() }
+
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.field(1, &shares)
+        try wire.field(2, &cap)
+        try wire.field(3, &epoch)
+        try wire.field(4, &transferMonth)
+        try wire.field(5, &transferBytes)
+    }
+}
+
+/// What a shard is asked of its databases' usage.
+package struct UsageRequest: Hashable, Sendable, WireMessage {
+    /// The level of detail.
+    package enum Detail: UInt64, Sendable, WireValue {
+        /// Its counters.
+        case totals = 0
+        /// Its zones' counters too.
+        case zones = 1
+        /// Each zone's records recounted as well, which reads all of them.
+        case recount = 2
+    }
+
+    package var container: String
+    package var environment: Environment
+    /// The one database that is asked for; nil: all of the environment.
+    package var database: DatabaseKey?
+    /// Goes on behind the page that ended there; its container does not matter.
+    package var after: UsagePosition?
+    package var detail: Detail
+
+    package init(
+        container: String, environment: Environment, after: UsagePosition? = nil, detail: Detail = .totals
+    ) {
+        self.container = container
+        self.environment = environment
+        self.after = after
+        self.detail = detail
+    }
+
+    /// Asks for one database.
+    package init(of database: DatabaseKey, after: UsagePosition? = nil, detail: Detail = .totals) {
+        self.init(container: database.container, environment: database.environment, after: after, detail: detail)
+        self.database = database
+    }
+
+    package static var blank: Self {
+        UsageRequest(container: "", environment: .development, after: nil, detail: Detail.totals)
+    }
+
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.field(1, &container)
+        try wire.required(2, &environment)
+        try wire.field(3, &database)
+        try wire.field(4, &after)
+        try wire.field(5, &detail)
+    }
+}
+
+/// A place in the order in which usage is told: by scope (public, private, shared), owner and zone.
+package struct UsagePosition: Hashable, Sendable, Comparable, WireMessage {
+    package var database: DatabaseKey
+    /// The last zone of the page; nil after all of the database.
+    package var zone: String?
+
+    package init(database: DatabaseKey, zone: String? = nil) {
+        self.database = database
+        self.zone = zone
+    }
+
+    package static func < (left: Self, right: Self) -> Bool {
+        if left.database.scope != right.database.scope {
+            return left.database.scope.column < right.database.scope.column
+        }
+        if left.database.owner != right.database.owner {
+            return left.database.owner.utf8.lexicographicallyPrecedes(right.database.owner.utf8)
+        }
+        // The end of a database comes after all of its zones.
+        guard let zone = left.zone else { return false }
+        return right.zone.map { zone.utf8.lexicographicallyPrecedes($0.utf8) } ?? true
+    }
+
+    package static var blank: Self { UsagePosition(database: .blank, zone: nil) }
+
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.required(1, &database)
+        try wire.field(2, &zone)
+    }
+}
+
+/// How much one page of usage tells at most: so that it fits a frame between nodes, and that a recount ends in time.
+package struct UsageLimits: Hashable, Sendable {
+    package var databases: Int
+    package var zones: Int
+    /// Records that a page recounts; one zone is always recounted as a whole.
+    package var records: Int64
+
+    /// A zone takes about 1 KB of the page at most.
+    package init(databases: Int = 200, zones: Int = 2_000, records: Int64 = 50_000) {
+        precondition(databases > 0 && zones > 0 && records > 0, "a page of nothing has no next one")
+        self.databases = databases
+        self.zones = zones
+        self.records = records
+    }
 }

@@ -1,3 +1,4 @@
+import Foundation
 import RecordModel
 
 /// The grid square that a location is in, as an integer: the bits of its longitude and latitude in turn (z-order), so
@@ -58,4 +59,141 @@ struct LocationCell: Hashable, Sendable {
         bits = (bits | bits >> 8) & 0x0000_FFFF_0000_FFFF
         return UInt32(truncatingIfNeeded: bits | bits >> 16)
     }
+}
+
+/// Ranges of cells that hold every location within a ring around a place.
+enum CellCovering {
+    /// A square of the grid, by quartering one of the two hemispheres `depth` times.
+    private struct Square {
+        var first: Int64
+        var depth: Int
+        /// The last cell.
+        var last: Int64 { first + ((Int64(1) << Int64(62 - 2 * depth)) - 1) }
+    }
+
+    /// Ascending, disjoint ranges, at most `rangesMax` (but never fewer than the two hemispheres need).
+    ///
+    /// They contain every location with a distance in `inner...outer` metres, and may contain others. The coarsest
+    /// square that the ring's edge crosses is quartered next, until the number is spent, so that the excess shrinks as
+    /// `rangesMax` grows.
+    static func ranges(
+        around place: Place, inner: Double = 0, outer: Double, rangesMax: Int = 40
+    ) -> [ClosedRange<Int64>] {
+        // A location and its cell's box may differ by rounding; a centimetre is far more.
+        let (inner, outer) = (inner - 0.01, outer + 0.01)
+        var whole: [Square] = []
+        var crossed: [Square] = []
+        func sort(_ square: Square) {
+            let box = LocationCell.box(first: square.first, depth: square.depth)
+            if box.leastGap(from: place) > outer { return }
+            let least = box.leastDistance(from: place)
+            if least > outer { return }
+            let greatest = box.greatestDistance(from: place)
+            if greatest < inner { return }
+            if (least >= inner && greatest <= outer) || square.depth == 31 {
+                whole.append(square)
+            } else {
+                crossed.append(square)
+            }
+        }
+        sort(Square(first: 0, depth: 0))
+        sort(Square(first: Int64(1) << 62, depth: 0))
+        var next = 0
+        while next < crossed.count, whole.count + crossed.count - next + 3 <= rangesMax {
+            let square = crossed[next]
+            next += 1
+            let step = Int64(1) << Int64(60 - 2 * square.depth)
+            for quarter in 0..<Int64(4) { sort(Square(first: square.first + quarter * step, depth: square.depth + 1)) }
+        }
+        return merged(whole + crossed[next...])
+    }
+
+    private static func merged(_ squares: [Square]) -> [ClosedRange<Int64>] {
+        var ranges: [ClosedRange<Int64>] = []
+        for square in squares.sorted(by: { $0.first < $1.first }) {
+            if let last = ranges.last, last.upperBound + 1 == square.first {
+                ranges[ranges.count - 1] = last.lowerBound...square.last
+            } else {
+                ranges.append(square.first...square.last)
+            }
+        }
+        return ranges
+    }
+}
+
+/// A point on the sphere, in a form that distances are quickly computed from.
+struct Place: Hashable, Sendable {
+    /// Radians, -π/2 to π/2.
+    let latitude: Double
+    /// Radians, -π to π.
+    let longitude: Double
+    private let sine: Double
+    private let cosine: Double
+
+    init(latitude: Double, longitude: Double) {
+        self.latitude = latitude
+        self.longitude = longitude
+        sine = sin(latitude)
+        cosine = cos(latitude)
+    }
+
+    /// Nil where a coordinate is not a finite number. A latitude beyond a pole is taken for the pole's.
+    init?(_ location: Location) {
+        guard location.latitude.isFinite, location.longitude.isFinite else { return nil }
+        self.init(
+            latitude: min(max(location.latitude, -90), 90) * .pi / 180,
+            longitude: location.longitude.remainder(dividingBy: 360) * .pi / 180)
+    }
+
+    /// The point farthest away.
+    var antipode: Place { Place(latitude: -latitude, longitude: longitude > 0 ? longitude - .pi : longitude + .pi) }
+
+    /// Metres along the great circle, right to a few nanometres from nearby to the antipode: the arc tangent keeps the
+    /// precision that the arc cosine loses at both ends.
+    func distance(to other: Place) -> Double {
+        let step = other.longitude - longitude
+        let across = other.cosine * sin(step)
+        let along = cosine * other.sine - sine * other.cosine * cos(step)
+        let dot = sine * other.sine + cosine * other.cosine * cos(step)
+        return Self.earthRadius * atan2((across * across + along * along).squareRoot(), dot)
+    }
+
+    /// Mean radius of the earth in metres (IUGG).
+    static let earthRadius = 6_371_008.8
+    /// The greatest distance there is.
+    static let farthest = earthRadius * .pi
+}
+
+/// A part of the sphere between two parallels and two meridians, in radians; it never spans the date line.
+struct PlaceBox {
+    var latitudes: ClosedRange<Double>
+    var longitudes: ClosedRange<Double>
+
+    /// A bound below the least distance that costs little: how far its parallels are away, in metres.
+    func leastGap(from place: Place) -> Double {
+        max(latitudes.lowerBound - place.latitude, place.latitude - latitudes.upperBound, 0) * Place.earthRadius
+    }
+
+    /// The least distance of any of its points, in metres.
+    func leastDistance(from place: Place) -> Double {
+        if longitudes.contains(place.longitude) {
+            if latitudes.contains(place.latitude) { return 0 }
+            let gap =
+                place.latitude < latitudes.lowerBound
+                ? latitudes.lowerBound - place.latitude : place.latitude - latitudes.upperBound
+            return gap * Place.earthRadius
+        }
+        // On every parallel the nearest point is on the meridian with the smaller step, so it is on that edge.
+        let west = abs((longitudes.lowerBound - place.longitude).remainder(dividingBy: 2 * .pi))
+        let east = abs((longitudes.upperBound - place.longitude).remainder(dividingBy: 2 * .pi))
+        let edge = west <= east ? longitudes.lowerBound : longitudes.upperBound
+        // Along a meridian the cosine of the distance is a cosine of the latitude, greatest here.
+        let crest = atan2(sin(place.latitude), cos(place.latitude) * cos(edge - place.longitude))
+        func distance(_ latitude: Double) -> Double { place.distance(to: Place(latitude: latitude, longitude: edge)) }
+        if latitudes.contains(crest) { return distance(crest) }
+        return min(distance(latitudes.lowerBound), distance(latitudes.upperBound))
+    }
+
+    /// The greatest distance of any of its points, in metres.
+    func greatestDistance(from place: Place) -> Double { Place.farthest - leastDistance(from: place.antipode) }
 }

@@ -1,12 +1,12 @@
 import Foundation
 import RecordModel
 
-/// Splits text into the words that it is found by.
+/// Splits text into searchable words.
 ///
 /// Version 1. A word is a maximal run of letters, marks and digits; each ideograph, hiragana or katakana character is a
 /// word of its own. Words are case-folded and stripped of diacritics, so that "Émile" is found by "emile". Vowel signs,
-/// which some scripts write as marks, are no diacritics and stay. The tables are those of the Swift runtime, and apply
-/// depends on them: `DESIGN.md` says under "Unicode's tables" what follows.
+/// which some scripts write as marks, are kept. The tables are those of the Swift runtime, and apply depends on them:
+/// see "Unicode's tables" in `DESIGN.md`.
 enum Tokenizer {
     /// Bytes of a word that count.
     static let tokenBytesMax = 64
@@ -33,7 +33,7 @@ enum Tokenizer {
         return seen.sorted { $0.lexicographicallyPrecedes($1) }
     }
 
-    /// The words of a query's text in their order, none twice; a `*` right behind a word makes it a prefix.
+    /// The words of a query's text in order, without duplicates; a `*` right behind a word makes it a prefix.
     static func words(of text: String) -> [Word] {
         var words: [Word] = []
         var seen: Set<Word> = []
@@ -100,7 +100,7 @@ private struct Splitter {
         }
     }
 
-    /// Whether the word at hand is a character that is one by itself.
+    /// Whether the current word is an ideograph or kana by itself.
     private var standing = false
 
     private mutating func settle() { if standing { end(isPrefix: false) } }

@@ -48,7 +48,6 @@ package struct NotificationLog: Sendable {
         package var types: Set<String>
         /// Types of which it may read all records.
         package var typesOfOthers: Set<String>
-        /// Creates a value from its parts.
         package init(types: Set<String>, typesOfOthers: Set<String>) {
             self.types = types
             self.typesOfOthers = typesOfOthers
@@ -63,7 +62,6 @@ package struct NotificationLog: Sendable {
         package var typesOfOthers: [String] = []
         /// Where it is known, it alone counts.
         package var readable: Readable?
-        /// Creates a value from its parts.
         package init() {}
     }
 

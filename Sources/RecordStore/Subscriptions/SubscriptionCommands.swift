@@ -13,7 +13,6 @@ package struct Watcher: Hashable, Sendable {
     /// `FeatureLevel.exactNotifications`.
     package var generation: Int64 = 0
 
-    /// Creates a value from its parts.
     package init(subscriber: DatabaseKey, home: UInt64, subscription: Subscription) {
         self.subscriber = subscriber
         self.home = home
@@ -89,7 +88,6 @@ package struct ModifySubscriptions: Hashable, Sendable {
     /// Applied in order, each on its own.
     package var changes: [Change]
 
-    /// Creates a value from its parts.
     package init(subscriber: DatabaseKey, home: UInt64, time: Int64, changes: [Change]) {
         self.subscriber = subscriber
         self.home = home

@@ -25,7 +25,7 @@ enum IndexKey: Hashable, Comparable {
         }
     }
 
-    /// Of a number none: it costs the same wherever it goes.
+    /// 0 for a number, which costs the same wherever it is stored.
     var byteCount: Int { if case .bytes(let bytes) = self { bytes.count } else { 0 } }
 
     /// Doubles in order as integers: -0 is 0, all NaN are one, above every number. SQLite's own REAL would turn NaN
@@ -39,6 +39,19 @@ enum IndexKey: Hashable, Comparable {
     /// The double that `number(ordering:)` made the number of.
     static func double(ordered number: Int64) -> Double {
         Double(bitPattern: UInt64(bitPattern: number >= 0 ? number : number ^ Int64.max))
+    }
+}
+
+/// In messages a key is a field of one of these two kinds.
+extension IndexKey? {
+    var number: Int64? {
+        get { if case .number(let number)? = self { number } else { nil } }
+        set { if let newValue { self = .number(newValue) } }
+    }
+
+    var bytes: [UInt8]? {
+        get { if case .bytes(let bytes)? = self { bytes } else { nil } }
+        set { if let newValue { self = .bytes(newValue) } }
     }
 }
 
@@ -87,7 +100,7 @@ extension FieldType {
         }
     }
 
-    /// The keys of a stored value, ascending and without repetition; none means that the record counts as missing the
+    /// The keys of a stored value, ascending, without duplicates; empty means that the record counts as missing the
     /// field.
     func indexKeys(_ value: FieldValue?) -> [IndexKey] {
         guard let value else { return [] }

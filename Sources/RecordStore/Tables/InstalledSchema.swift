@@ -1,6 +1,6 @@
-import GRDB
-import RecordModel
-import Wire
+package import GRDB
+package import RecordModel
+package import Wire
 
 /// One container environment's schema as a shard holds it, with the integers that stand for its types and indexes.
 ///
@@ -20,6 +20,37 @@ struct InstalledSchema: Sendable {
     }
 
     static let none = InstalledSchema(version: 0, byName: [:], byID: [:])
+
+    /// Reads a schema with its integers from the tables.
+    static func load(schemaID: Int64, in db: Database) throws -> InstalledSchema? {
+        let row = try SQLStatement(cached: "SELECT version, body FROM schema WHERE id = ?", in: db)
+            .first(.integer(schemaID)) { ($0.integer(0), $0.bytes(1)) }
+        guard let (version, body) = row else { return nil }
+        let schema = try Schema(decoding: body)
+        let typeIDs = try SQLStatement(cached: "SELECT id, name FROM record_type WHERE schema = ?", in: db)
+            .all(.integer(schemaID)) { (id: $0.integer(0), name: $0.text(1)) }
+        let stray = Set(
+            try SQLStatement(
+                cached: "SELECT DISTINCT s.type FROM record_type t JOIN stray s ON s.type = t.id WHERE t.schema = ?",
+                in: db
+            ).all(.integer(schemaID)) { $0.integer(0) })
+        var rows = IndexRowTable(try IndexRow.all(schemaID: schemaID, in: db))
+        let definitions = Dictionary(schema.types.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
+        var byName: [String: InstalledType] = [:]
+        for (id, name) in typeIDs {
+            guard let definition = definitions[name] else { continue }
+            let indexes = IndexDesign.all(of: definition).compactMap { design in
+                rows.take(design, of: id).map { row in
+                    InstalledIndex(
+                        id: row.id, design: design, isReady: row.state == IndexLife.ready, progress: row.progress)
+                }
+            }
+            byName[name] = InstalledType(
+                id: id, definition: definition, indexes: indexes, hasStrayFields: stray.contains(id))
+        }
+        let byID = Dictionary(byName.values.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
+        return InstalledSchema(version: UInt64(bitPattern: version), byName: byName, byID: byID)
+    }
 }
 
 /// A record type of an installed schema.
@@ -95,7 +126,7 @@ enum IndexPurpose: Int64, Hashable, Sendable {
     case cells = 3
 }
 
-/// What an index of a field is to be, by the schema alone.
+/// The design of a field's index, derived from the schema alone.
 struct IndexDesign: Hashable, Sendable {
     let name: String
     let system: SystemField?
@@ -114,7 +145,7 @@ struct IndexDesign: Hashable, Sendable {
         }
     }
 
-    /// The indexes that a field calls for; none where its options mean nothing for its type.
+    /// The indexes that a field calls for; empty where its options mean nothing for its type.
     static func all(of field: FieldDefinition) -> [IndexDesign] {
         let system = SystemField(rawValue: field.name)
         if field.isSystem && system == nil { return [] }
@@ -174,5 +205,140 @@ struct InstalledIndex: Sendable {
         options = design.options
         self.isReady = isReady
         self.progress = isReady ? 1 : progress
+    }
+
+    /// The options of the field that the index serves.
+    var words: String {
+        if purpose == .tokens { return "SEARCHABLE" }
+        let words = [(RecordModel.IndexOptions.queryable, "QUERYABLE"), (.sortable, "SORTABLE")]
+        return words.filter { options.contains($0.0) }.map(\.1).joined(separator: " ")
+    }
+}
+
+/// A row of `field_index`, with the progress of the job that fills it.
+struct IndexRow {
+    var id: Int64
+    var typeID: Int64
+    var name: String
+    var purpose: Int64
+    var shape: String
+    var state: Int64
+    /// The greatest record id that was looked at, and the last one to look at.
+    var done: Int64
+    var total: Int64
+
+    /// All of a schema's, dropped ones included, by id.
+    static func all(schemaID: Int64, in db: Database) throws -> [IndexRow] {
+        try SQLStatement(
+            cached: """
+                SELECT i.id, i.type, i.name, i.purpose, i.shape, i.state, coalesce(j.position, 0), coalesce(j.last, 0)
+                FROM record_type t JOIN field_index i ON i.type = t.id LEFT JOIN job j ON j.id = i.job
+                WHERE t.schema = ? ORDER BY i.id
+                """, in: db
+        ).all(.integer(schemaID)) {
+            IndexRow(
+                id: $0.integer(0), typeID: $0.integer(1), name: $0.text(2), purpose: $0.integer(3), shape: $0.text(4),
+                state: $0.integer(5), done: $0.integer(6), total: $0.integer(7))
+        }
+    }
+
+    /// 0 to 1.
+    var progress: Double {
+        if state == IndexLife.ready { return 1 }
+        return total > 0 ? min(1, Double(done) / Double(total)) : 0
+    }
+}
+
+/// The rows of a schema's live indexes by what they are of, so that each design finds its own without a search: a
+/// schema may have a hundred thousand indexes.
+struct IndexRowTable {
+    private struct Key: Hashable {
+        var typeID: Int64
+        var name: String
+        var purpose: Int64
+        var shape: String
+    }
+
+    private var rows: [Key: [IndexRow]] = [:]
+    /// Rows that were looked at so far.
+    private(set) var lookedAt = 0
+
+    /// - Parameter all: by id.
+    init(_ all: [IndexRow]) {
+        rows.reserveCapacity(all.count)
+        for row in all where row.state != IndexLife.dropped {
+            lookedAt += 1
+            let key = Key(typeID: row.typeID, name: row.name, purpose: row.purpose, shape: row.shape)
+            rows[key, default: []].append(row)
+        }
+    }
+
+    /// Takes out the oldest row with a design.
+    mutating func take(_ design: IndexDesign, of typeID: Int64) -> IndexRow? {
+        let key = Key(typeID: typeID, name: design.name, purpose: design.purpose.rawValue, shape: design.shape)
+        guard let found = rows[key] else { return nil }
+        lookedAt += 1
+        rows[key] = found.count > 1 ? Array(found.dropFirst()) : nil
+        return found.first
+    }
+
+    /// What was not taken out, by id.
+    var rest: [IndexRow] { rows.values.flatMap(\.self).sorted { $0.id < $1.id } }
+}
+
+/// How far one index of a container environment is on one shard.
+package struct IndexState: Hashable, Sendable, WireMessage {
+    /// The record type's name.
+    package var type: String
+    /// The field's name in the schema language.
+    package var field: String
+    /// What the index is for, in the schema language's words: one or more of `QUERYABLE`, `SEARCHABLE` and `SORTABLE`,
+    /// separated by spaces.
+    package var purpose: String
+    package var isReady: Bool
+    /// Rows of the shard that were looked at, of those there were when the index was made; both 0 where it was ready at
+    /// once.
+    package var done: UInt64
+    package var total: UInt64
+
+    package static var blank: Self { IndexState(type: "", field: "", purpose: "", isReady: false, done: 0, total: 0) }
+
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.field(1, &type)
+        try wire.field(2, &field)
+        try wire.field(3, &purpose)
+        try wire.field(4, &isReady, unless: false)
+        try wire.field(5, &done)
+        try wire.field(6, &total)
+    }
+}
+
+extension RecordTables {
+    /// The indexes of a container environment on this shard, by type and field; empty without a schema.
+    /// - Throws: `DatabaseError` on an I/O error, `WireError` on a damaged row.
+    package func indexStates(
+        container: String, environment: Environment, schemaVersion: UInt64, in db: Database
+    ) throws -> ReadOutcome<[IndexState]> {
+        let installed = try Rows(db: db).schema(container: container, environment: environment)?.version ?? 0
+        guard installed >= schemaVersion else { return .needsSchema(installed: installed) }
+        return .found(try indexStates(container: container, environment: environment, in: db))
+    }
+
+    /// The indexes of a container environment on this shard, by type and field; empty without a schema.
+    /// - Throws: `DatabaseError` on an I/O error, `WireError` on a damaged row.
+    package func indexStates(
+        container: String, environment: Environment, in db: Database
+    ) throws -> [IndexState] {
+        guard let row = try Rows(db: db).schema(container: container, environment: environment) else { return [] }
+        let schema = try installedSchema(row, in: db)
+        let rows = try IndexRow.all(schemaID: row.id, in: db)
+        return schema.byName.values.sorted { $0.definition.name < $1.definition.name }.flatMap { type in
+            type.indexes.sorted { ($0.name, $0.purpose.rawValue) < ($1.name, $1.purpose.rawValue) }.map { index in
+                let row = rows.first { $0.id == index.id }
+                return IndexState(
+                    type: type.definition.name, field: index.name, purpose: index.words, isReady: index.isReady,
+                    done: UInt64(max(row?.done ?? 0, 0)), total: UInt64(max(row?.total ?? 0, 0)))
+            }
+        }
     }
 }

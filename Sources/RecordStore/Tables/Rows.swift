@@ -1,3 +1,4 @@
+import Authorization
 import GRDB
 import RecordModel
 
@@ -41,6 +42,15 @@ struct RecordRow {
         modifiedBy = row.integer(start + 7)
         isDeleted = row.integer(start + 8) != 0
         body = row.bytes(start + 9)
+    }
+
+    /// The record as callers see it: without what the installed schema has no place for.
+    /// - Throws: `WireError` if the body is damaged, which is corruption.
+    func record(type: InstalledType, zone: ZoneRow, names: inout UserNameCache) throws -> RecordModel.Record {
+        RecordModel.Record(
+            name: name, type: type.definition.name, changeTag: zone.changeTag(sequence),
+            created: Stamp(timestamp: createdAt, user: try names.name(createdBy)),
+            modified: Stamp(timestamp: modifiedAt, user: try names.name(modifiedBy)), fields: try type.fields(of: self))
     }
 }
 
@@ -174,7 +184,7 @@ extension DatabaseRow {
     }
 }
 
-/// Finds rows by their keys on one connection; makes none.
+/// Finds rows by their keys on one connection. Does not write.
 struct Rows {
     let db: Database
 
@@ -259,13 +269,21 @@ extension Scope {
     }
 }
 
-extension RecordRow {
-    /// The record as callers see it: without what the installed schema has no place for.
-    /// - Throws: `WireError` if the body is damaged, which is corruption.
-    func record(type: InstalledType, zone: ZoneRow, names: inout UserNameCache) throws -> RecordModel.Record {
-        RecordModel.Record(
-            name: name, type: type.definition.name, changeTag: zone.changeTag(sequence),
-            created: Stamp(timestamp: createdAt, user: try names.name(createdBy)),
-            modified: Stamp(timestamp: modifiedAt, user: try names.name(modifiedBy)), fields: try type.fields(of: self))
+/// User record names by their numbers, remembered for the length of one transaction or read.
+struct UserNameCache {
+    /// The number that stands for an anonymous caller.
+    static let anonymous: Int64 = 0
+    private let rows: Rows
+    private var names: [Int64: String] = [Self.anonymous: Caller.anonymousName]
+
+    init(_ db: Database) { rows = Rows(db: db) }
+
+    mutating func name(_ id: Int64) throws -> String {
+        if let known = names[id] { return known }
+        let name = try rows.userName(id) ?? Caller.anonymousName
+        names[id] = name
+        return name
     }
+
+    mutating func remember(_ name: String, id: Int64) { names[id] = name }
 }

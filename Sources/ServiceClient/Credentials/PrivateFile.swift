@@ -115,7 +115,6 @@ package struct ServerKeyFile: Sendable {
     /// Begins the line with the id in files of earlier versions.
     private static let idLabel = "Key-ID:"
 
-    /// Creates a value from its parts.
     package init(id: String, key: P256.Signing.PrivateKey) {
         self.id = id
         self.key = key
@@ -209,7 +208,6 @@ package struct ServerKeySource: Sendable {
     /// Counts more than the file beside the key.
     package var id: String?
 
-    /// Creates a value from its parts.
     package init(path: String, id: String? = nil) {
         self.path = path
         self.id = id

@@ -22,7 +22,6 @@ package struct ServiceClient: Sendable {
     /// The longest answer that is read.
     static let responseBytesMax = 64 << 20
 
-    /// Creates a value from its parts.
     package init(
         http: HTTPClient, urls: [String], administratorSecret: String? = nil, waiting: Waiting = .real
     ) {
@@ -276,7 +275,6 @@ package struct Waiting: Sendable {
     /// Returns after the duration. Throws `CancellationError` if the task is cancelled.
     package var sleep: @Sendable (Duration) async throws -> Void
 
-    /// Creates a value from its parts.
     package init(
         now: @escaping @Sendable () -> Duration, sleep: @escaping @Sendable (Duration) async throws -> Void
     ) {
@@ -300,7 +298,6 @@ package struct RetryPauses: Hashable, Sendable {
     private var nextSeconds = 0.1
     private static let secondsMax = 2.0
 
-    /// Creates a value from its parts.
     package init(patienceSeconds: Double) { self.patienceSeconds = patienceSeconds }
 
     /// The pause before the next attempt, in seconds; nil to give up.

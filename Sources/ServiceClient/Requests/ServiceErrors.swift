@@ -23,7 +23,6 @@ package struct ServiceClientError: Error, Hashable, Sendable, CustomStringConver
         case session
     }
 
-    /// Creates a value from its parts.
     package init(_ message: String, about subject: Subject = .configuration) {
         self.message = message
         self.subject = subject

@@ -137,7 +137,6 @@ package struct ServiceResponse: Sendable {
     /// that.
     package var followsUncertainty = false
 
-    /// Creates a value from its parts.
     package init(status: Int, headers: HTTPHeaders = HTTPHeaders(), body: [UInt8]) {
         self.status = status
         self.headers = headers

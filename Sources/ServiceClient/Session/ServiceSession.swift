@@ -285,7 +285,6 @@ package final class ServiceAccount: Sendable {
     private let fault: ServiceClientError?
     private let held = Mutex<ServiceSession?>(nil)
 
-    /// Creates a value from its parts.
     package init(_ configuration: ZonekeeperConfiguration) {
         do throws(ServiceClientError) {
             self.configuration = try configuration.checked()

@@ -84,6 +84,20 @@ package final class DiskFile: Sendable {
     }
 
     private func failure(_ operation: String) -> DiskError { DiskError(operation: operation, path: path, code: errno) }
+
+    /// Up to `count` bytes at `offset`; fewer only at the end of the file.
+    package func bytes(at offset: Int, count: Int) throws(DiskError) -> [UInt8] {
+        var failure: DiskError?
+        let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
+            do throws(DiskError) {
+                initialized = try read(into: UnsafeMutableRawBufferPointer(buffer), at: offset)
+            } catch {
+                failure = error
+            }
+        }
+        if let failure { throw failure }
+        return bytes
+    }
 }
 
 /// A system call on a file that failed.
@@ -98,7 +112,6 @@ package struct DiskError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The value of `errno`.
     package var code: Int32
 
-    /// Creates a value from its parts.
     package init(operation: String, path: String, code: Int32) {
         self.operation = operation
         self.path = path
@@ -194,26 +207,10 @@ package func replaceFile(
 }
 
 /// A whole small file.
-/// - Throws: `DiskError` with `ENOENT` if there is none.
+/// - Throws: `DiskError`, with `ENOENT` if it does not exist.
 package func readWholeFile(at path: String) throws(DiskError) -> [UInt8] {
     let file = try DiskFile(path: path, flags: O_RDONLY)
     return try file.bytes(at: 0, count: file.size())
-}
-
-extension DiskFile {
-    /// Up to `count` bytes at `offset`; fewer only at the end of the file.
-    package func bytes(at offset: Int, count: Int) throws(DiskError) -> [UInt8] {
-        var failure: DiskError?
-        let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
-            do throws(DiskError) {
-                initialized = try read(into: UnsafeMutableRawBufferPointer(buffer), at: offset)
-            } catch {
-                failure = error
-            }
-        }
-        if let failure { throw failure }
-        return bytes
-    }
 }
 
 /// A file of zeros that is removed when the disk is full, so that accepted work can still be done, and something be
@@ -226,7 +223,6 @@ package struct SpaceReserve: Sendable {
     private let bytes: Int
     private let disk: any LogDisk
 
-    /// Creates a value from its parts.
     package init(folder: String, bytes: Int, disk: any LogDisk) {
         self.folder = folder
         path = folder + "/reserve.free"

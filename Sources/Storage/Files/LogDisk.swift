@@ -54,7 +54,6 @@ extension LogDisk {
 
 /// The real disk.
 package struct PosixDisk: LogDisk {
-    /// Creates the default value.
     package init() {}
 }
 
@@ -92,7 +91,7 @@ extension LogDisk {
         return bytes
     }
 
-    /// Whether so much can be kept back on the disk that holds a folder, with as much left for everything else.
+    /// Whether the disk of a folder has room for a reserve, and as much again for everything else.
     func canSpare(_ bytes: Int, in folder: String) throws(DiskError) -> Bool {
         try freeBytes(at: folder) >= 2 * bytes
     }

@@ -34,7 +34,6 @@ package final class Monitor<State>: @unchecked Sendable {  // every access to `s
     private let condition: UnsafeMutablePointer<pthread_cond_t>
     private var state: State
 
-    /// Creates a value from its parts.
     package init(_ state: sending State) {
         self.state = state
         mutex = .allocate(capacity: 1)

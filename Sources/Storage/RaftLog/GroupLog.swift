@@ -159,6 +159,16 @@ struct GroupLog {
         }
         return low < runs.count && runs[low].first <= index ? low : nil
     }
+
+    /// The newest mark up to which entries may go: the durable one if the log has its entry, else the snapshot's.
+    ///
+    /// For a moment the state machine may have a snapshot of which the log knows nothing yet. The log may then hold
+    /// entries of another leader at the mark's index and past it; they do not follow that mark, and go when the log
+    /// takes it.
+    var collectableMark: SnapshotMark? {
+        guard let durable, durable.position.index > snapshotIndex, holds(durable.position) else { return snapshot }
+        return durable
+    }
 }
 
 /// The index of the whole log: every group and every segment that holds records. Kept under a lock by its owner.
@@ -221,16 +231,8 @@ struct LogIndexTable: Sendable {
     }
 
     var sizeBytes: Int { segments.reduce(0) { $0 + $1.sizeBytes } }
-}
 
-/// The plan of dropping the oldest segment.
-struct CollectionPlan {
-    /// The records that must be written again first, sorted by group.
-    var carried: [(group: GroupID, change: LogOperation.Change)]
-}
-
-extension LogIndexTable {
-    /// The oldest segment with an entry of the group that is still needed; nil if the group needs none.
+    /// The oldest segment with an entry that the group still needs.
     /// - Parameter keepEntries: how many entries below the durable index count as needed.
     private func neededSegment(of log: GroupLog, keepEntries: Int) -> UInt64? {
         let through = log.collectableMark?.position.index.rawValue ?? 0
@@ -281,16 +283,10 @@ extension LogIndexTable {
     }
 }
 
-extension GroupLog {
-    /// The newest mark up to which entries may go: the durable one if the log has its entry, else the snapshot's.
-    ///
-    /// For a moment the state machine may have a snapshot of which the log knows nothing yet. The log may then hold
-    /// entries of another leader at the mark's index and past it; they do not follow that mark, and go when the log
-    /// takes it.
-    var collectableMark: SnapshotMark? {
-        guard let durable, durable.position.index > snapshotIndex, holds(durable.position) else { return snapshot }
-        return durable
-    }
+/// The plan of dropping the oldest segment.
+struct CollectionPlan {
+    /// The records that must be written again first, sorted by group.
+    var carried: [(group: GroupID, change: LogOperation.Change)]
 }
 
 /// A place in the log: a segment's number, which is its generation, and a byte offset in it. Ordered as written.

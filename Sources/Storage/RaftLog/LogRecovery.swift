@@ -258,7 +258,7 @@ struct SegmentReader {
         watermark = header.watermark
     }
 
-    /// Where that begins of what was read which nothing says was durable; nil if there is none.
+    /// Where the part begins that is not known to be durable; nil if all is.
     var doubtfulOffset: Int? {
         let end = watermark.segment == number ? watermark.offset : 0
         return end < contentEnd ? end : nil

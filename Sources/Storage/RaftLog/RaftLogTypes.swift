@@ -21,7 +21,6 @@ package struct LogWrite: Sendable {
     /// entries may always.
     package var mayUseReserve: Bool
 
-    /// Creates a value from its parts.
     package init(
         group: GroupID, hardState: HardState? = nil, entries: [Entry] = [], snapshotMark: SnapshotMark? = nil,
         removeGroup: Bool = false
@@ -46,14 +45,13 @@ package struct RecoveredGroup: Hashable, Sendable {
     package var snapshot: SnapshotMark?
     /// The first index that is retained (one above the snapshot's), or would be if the log is empty.
     package var firstIndex: LogIndex
-    /// The last entry, or the snapshot's position if there is none.
+    /// The last entry, or the snapshot's position without entries.
     package var lastLog: LogPosition
     /// The first position of each run of equal terms in the retained log, ascending.
     package var terms: [LogPosition]
     /// The configuration entries in the retained log, ascending.
     package var configurations: [PlacedConfiguration]
 
-    /// Creates a value from its parts.
     package init(hardState: HardState = HardState(), snapshot: SnapshotMark? = nil) {
         self.hardState = hardState
         self.snapshot = snapshot
@@ -70,12 +68,6 @@ package struct PlacedConfiguration: Hashable, Sendable {
     package var index: LogIndex
     /// The configuration in that entry.
     package var configuration: Configuration
-
-    /// Creates a value from its parts.
-    package init(index: LogIndex, configuration: Configuration) {
-        self.index = index
-        self.configuration = configuration
-    }
 }
 
 /// The options of a log.
@@ -102,7 +94,6 @@ package struct RaftLogOptions: Sendable {
     /// The source of a new log's number.
     package var random: @Sendable () -> UInt64 = { .random(in: 0 ... .max) }
 
-    /// Creates the default value.
     package init() {}
 
     /// The most bytes of one record, header and padding included: an empty segment's room.
@@ -133,7 +124,6 @@ package struct RaftLogCounters: Hashable, Sendable {
     /// Segments collected.
     package var segmentsCollected = 0
 
-    /// Creates the default value.
     package init() {}
 }
 
@@ -160,17 +150,7 @@ package enum RaftLogError: Error, Hashable, Sendable {
     case outOfOrder(group: GroupID, first: LogIndex, last: LogIndex)
     /// An entry that fits in no segment. Nothing of the submission was written; a retry does not help.
     case tooLarge(bytes: Int, bytesMax: Int)
-}
 
-extension DiskError {
-    /// The code of a sector that cannot be read or written.
-    package static let ioFailure: Int32 = EIO
-
-    /// Whether there is no room, by the disk or by a quota.
-    package var isDiskFull: Bool { code == ENOSPC || code == EDQUOT }
-}
-
-extension RaftLogError {
     /// The log's view of a failed call.
     init(_ error: DiskError) {
         self = error.isDiskFull ? .diskFull : .failed(errno: error.code, operation: "\(error.operation) \(error.path)")
@@ -183,4 +163,12 @@ extension RaftLogError {
             error.code == EIO
             ? .corrupt(segment: segment, position: position, detail: "cannot be read: \(error)") : RaftLogError(error)
     }
+}
+
+extension DiskError {
+    /// The code of a sector that cannot be read or written.
+    package static let ioFailure: Int32 = EIO
+
+    /// Whether there is no room, by the disk or by a quota.
+    package var isDiskFull: Bool { code == ENOSPC || code == EDQUOT }
 }

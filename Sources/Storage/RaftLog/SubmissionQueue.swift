@@ -15,7 +15,7 @@ final class SubmissionQueue: Sendable {
     private struct State {
         var items: [Item] = []
         var bytes = 0
-        /// Why nothing is taken in any more.
+        /// Why the queue is closed.
         var refusal: RaftLogError?
         /// Why submissions are refused until `resume`: one of them was.
         var halt: RaftLogError?

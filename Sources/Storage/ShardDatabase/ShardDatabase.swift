@@ -102,9 +102,8 @@ package final class ShardDatabase: Sendable {
         try pool.read(body)
     }
 
-    /// The same as long as the answer is wanted. SQLite asks every thousand steps or so of a statement; between
-    /// statements nobody asks.
-    /// - Throws: `ShardDatabaseError.readEnded` where the answer was not wanted any more, and what `body` throws.
+    /// The same, cancellable. SQLite checks every thousand steps or so of a statement, and not between statements.
+    /// - Throws: `ShardDatabaseError.readEnded` after cancellation, and what `body` throws.
     package func read<Result>(
         while isWanted: @escaping () -> Bool, _ body: (Database) throws -> Result
     ) throws -> Result {
@@ -158,7 +157,7 @@ package final class ShardDatabase: Sendable {
         return true
     }
 
-    /// - Returns: whether the whole WAL was moved, and nobody held any of it back.
+    /// - Returns: whether the whole WAL was moved, without a reader holding some of it back.
     private func runCheckpoint(_ mode: CInt, on db: Database) throws -> Bool {
         if syncHasFailed.load(ordering: .acquiring) { throw ShardDatabaseError.failedSync(path: path) }
         var (total, moved): (CInt, CInt) = (-1, -1)
@@ -238,18 +237,18 @@ package enum ShardDatabaseError: Error, Hashable, Sendable {
     case unknownFormat(String)
     /// Long reads kept the WAL from being checkpointed in full; a later try may succeed.
     case heldByReaders
-    /// A read was ended before its answer was there, because nobody wanted it any more; it may be asked again.
+    /// A read was cancelled; it may be repeated.
     case readEnded
     /// A copy is not the database it should be: keep it as evidence and copy again.
     case damagedCopy(String)
-    /// A sync of the file or its WAL failed, after which the system may call clean what it never wrote. No checkpoint
-    /// is believed any more: the process has to end, and the next one moves the whole WAL again.
+    /// A sync of the file or its WAL failed, after which the system may take unwritten pages for clean. Checkpoints
+    /// cannot be trusted: the process must end, and the next one moves the whole WAL again.
     case failedSync(path: String)
     /// A call to the operating system failed; a retry does not help while the cause lasts.
     case system(call: String, path: String, errno: Int32)
 }
 
-/// Ends what a connection does once nobody wants it any more.
+/// Interrupts a connection's statement after cancellation.
 final class ReadCancellation {
     private let isWanted: () -> Bool
 

@@ -1,5 +1,6 @@
-import Admission
 import Testing
+
+@testable import Admission
 
 @Suite("The ledger of shares")
 struct RateLedgerTests {

@@ -1,6 +1,7 @@
-import Admission
 import Testing
 import Wire
+
+@testable import Admission
 
 @Suite("A node's limiter")
 struct RateLimiterTests {

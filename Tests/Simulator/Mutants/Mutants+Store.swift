@@ -4,13 +4,13 @@ extension Mutant {
         Mutant(
             "skip an index delete",
             Edit(
-                "RecordStore/Apply/RecordTransaction+Indexes.swift",
+                "RecordStore/Apply/RecordTransaction+Write.swift",
                 "try statements.deleteBytes.run(field, zone, .blob(bytes), record)",
                 "if !(PLANTED) { try statements.deleteBytes.run(field, zone, .blob(bytes), record) }")),
         Mutant(
             "lose a tombstone",
             Edit(
-                "RecordStore/Feeds/RecordTables+ZoneChanges.swift",
+                "RecordStore/Feeds/Changes.swift",
                 "        let type = schema.byID[row.typeID]\n        if let recordTypes",
                 """
                         let type = schema.byID[row.typeID]
@@ -20,7 +20,7 @@ extension Mutant {
         Mutant(
             "go on one change too late in a feed",
             Edit(
-                "RecordStore/Feeds/ZoneWalk.swift", "            token.sequence = UInt64(last)\n",
+                "RecordStore/Feeds/ZoneToken.swift", "            token.sequence = UInt64(last)\n",
                 "            token.sequence = UInt64(last) + (PLANTED ? 1 : 0)\n")),
         Mutant(
             "save without comparing change tags",

@@ -6,13 +6,13 @@ extension Mutant {
         Mutant(
             "a lowered share counts as given back at once",
             .init(
-                "Admission/Rate/RateHolder.swift", "now < until ? max(held, granted) : 0",
+                "Admission/Rate/RateLedger.swift", "now < until ? max(held, granted) : 0",
                 "now < until ? PLANTED(granted, max(held, granted)) : 0")),
         // After a slow answer a node uses its share longer than the ledger takes it as lent.
         Mutant(
             "a share lasts from the answer on",
             .init(
-                "Admission/Rate/RateLimiter+Report.swift", "new.until = sentAt + min(",
+                "Admission/Rate/RateLimiter.swift", "new.until = sentAt + min(",
                 "new.until = (PLANTED ? now : sentAt) + min(")),
         // After an election all of the limit is lent, and what the last leader lent is in force, too.
         Mutant(
@@ -72,8 +72,8 @@ extension Mutant {
         Mutant(
             "signing out everywhere tells of one session",
             .init(
-                "Directory/DirectoryTables+Tokens.swift", "byRemoving: try bodies.map {",
-                "byRemoving: try bodies.prefix(PLANTED(1, bodies.count)).map {")),
+                "Directory/DirectoryTables+Access.swift", "byRemoving: tokens, in: db",
+                "byRemoving: Array(tokens.prefix(PLANTED(1, tokens.count))), in: db")),
         // A node goes on with what it has in memory of a session that ended.
         Mutant(
             "a session that ended stays in memory",
@@ -88,7 +88,7 @@ extension Mutant {
         Mutant(
             "records of one entry follow the same record",
             .init(
-                "Directory/Audit/DirectoryTables+Audit.swift", " hash = record.hash",
+                "Directory/Audit/AuditSearch.swift", " hash = record.hash",
                 " if events.count == 1 || !PLANTED { hash = record.hash }")),
         // Shards go on with what they were allotted before a quota was lowered.
         Mutant(

@@ -51,13 +51,13 @@ extension Mutant {
         Mutant(
             "a replica is given up before the change is committed",
             .init(
-                "Cluster/Membership/GroupMembers.swift", "isCommitted && !configuration",
+                "Cluster/Membership/ClusterNode+Overview.swift", "isCommitted && !configuration",
                 "(PLANTED || isCommitted) && !configuration")),
         // Every second old image of a folder is taken for the folder: what it acknowledged is lost.
         Mutant(
             "starts of a folder are told apart by the random half of the count",
             .init(
-                "Cluster/Membership/PeerVerdict.swift",
+                "Cluster/Membership/Standing.swift",
                 "return known.bootCounter >> 32 < peer.bootCounter >> 32 ? .welcome : .outdated",
                 """
                 let isLater = PLANTED(
@@ -108,7 +108,8 @@ extension Mutant {
         Mutant(
             "an older map takes the place of a newer one",
             .init(
-                "Cluster/Membership/Placement.swift", "if let present, present.epoch > map.epoch || present == map",
+                "Cluster/Membership/Reconciliation.swift",
+                "if let present, present.epoch > map.epoch || present == map",
                 "if let present, !PLANTED && present.epoch > map.epoch || present == map")),
         // Where no other copy is known to be sound, the damaged one, which may be the best, is given up.
         Mutant(
@@ -136,7 +137,7 @@ extension Mutant {
         Mutant(
             "a change settles after a quarter of the lease",
             .init(
-                "Cluster/Node/DirectoryLease.swift", "{ lengthMilliseconds + lengthMilliseconds / 20 }",
+                "Cluster/Node/ClusterNode+Directory.swift", "{ lengthMilliseconds + lengthMilliseconds / 20 }",
                 "{ PLANTED ? renewalMilliseconds : lengthMilliseconds + lengthMilliseconds / 20 }")),
         // A revocation is acknowledged while a node that cannot be reached does not know of it.
         Mutant(

@@ -91,7 +91,7 @@ extension Mutant {
         Mutant(
             "the old write-ahead log stays beside an installed snapshot",
             .init(
-                "Cluster/Snapshots/SnapshotInstall.swift", #"for suffix in ["-wal", "-shm"] where"#,
+                "Cluster/Snapshots/Lane+ReceiveSnapshot.swift", #"for suffix in ["-wal", "-shm"] where"#,
                 #"for suffix in PLANTED ? ["-shm"] : ["-wal", "-shm"] where"#)),
         // After a crash between installing and the log's mark, entries of a dead leader stand behind the snapshot.
         Mutant(

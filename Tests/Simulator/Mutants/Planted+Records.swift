@@ -35,19 +35,19 @@ extension Mutant {
         Mutant(
             "a page's token is one further than its last record",
             .init(
-                "RecordStore/Feeds/ZoneWalk.swift", "token.sequence = UInt64(last)",
+                "RecordStore/Feeds/ZoneToken.swift", "token.sequence = UInt64(last)",
                 "token.sequence = UInt64(last) + (PLANTED ? 1 : 0)")),
         // What changed while a client walked back through the feed is never told.
         Mutant(
             "a reverse walk ends with the zone's present sequence",
             .init(
-                "RecordStore/Feeds/ZoneWalk.swift", "token.sequence = base.reverse?.high ?? end",
+                "RecordStore/Feeds/ZoneToken.swift", "token.sequence = base.reverse?.high ?? end",
                 "token.sequence = PLANTED(end, base.reverse?.high ?? end)")),
         // Deletions of an earlier life of the zone are never told, and its records stay with the client.
         Mutant(
             "a token of an earlier life of the zone is followed",
             .init(
-                "RecordStore/Feeds/ZoneWalk.swift",
+                "RecordStore/Feeds/ZoneToken.swift",
                 "guard token.incarnation == UInt64(bitPattern: zone.incarnation) else {",
                 "guard PLANTED || token.incarnation == UInt64(bitPattern: zone.incarnation) else {")),
         // Where several tombstones go at once, a token from between them misses deletions without a word.
@@ -92,7 +92,7 @@ extension Mutant {
         Mutant(
             "a cascade takes what came to refer to the name since",
             .init(
-                "RecordStore/Maintenance/RecordTransaction+CascadeJob.swift",
+                "RecordStore/Apply/RecordTransaction+References.swift",
                 ".integer(job.position), .integer(body.before),",
                 ".integer(job.position), .integer(PLANTED ? .max : body.before),")),
         // Of two records that are deleted together, one goes with the other, and then again.
@@ -112,7 +112,7 @@ extension Mutant {
         Mutant(
             "at most means less than",
             .init(
-                "RecordStore/Query/Condition+Filter.swift",
+                "RecordStore/Query/Condition.swift",
                 "case .lessThanOrEquals: .within(KeyRange(lower: nil, upper: .after(key)))",
                 "case .lessThanOrEquals: .within(KeyRange(lower: nil, upper: PLANTED ? .before(key) : .after(key)))")),
         // Where a page ends within a group of ties, the rest of the group is on no page.

@@ -1,8 +1,9 @@
-import Cluster
 import Directory
 import PeerTransport
 import RaftCore
 import Testing
+
+@testable import Cluster
 
 @Suite("What a node makes of the map")
 struct PlanTests {
