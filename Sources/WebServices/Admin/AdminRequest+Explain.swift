@@ -42,7 +42,7 @@ extension AdminRequest {
             let user = try await explainedUser(key)
             rules += try await quotas(of: try explainedDatabase(key, user), action: action, directory)
             rules += Self.sizes(of: action, limits)
-            if action == DatabaseAction.uploadAssets.rawValue { rules.append(unsaved(user, limits, key)) }
+            if action == DatabaseAction.uploadAssets.rawValue { rules += uploads(user, limits, key) }
         }
         return Reply { writer in
             writer.key("rules")
@@ -142,14 +142,26 @@ extension AdminRequest {
         return rules
     }
 
-    /// What a user uploads and saves in no record; how much that is is not known where none is named.
-    private func unsaved(_ user: String?, _ limits: ContainerLimits, _ key: SchemaKey) -> Rule {
-        let (limit, service) = (limits[.unsavedAssetBytes], context.service)
-        let used = user.map { service.unsavedUploads.bytes(of: $0, in: key.container, now: service.now) }
-        return Rule(
-            name: ContainerLimit.unsavedAssetBytes.rawValue, limit: limit, used: used,
-            fires: used.map { $0 + UnsavedUploads.bytesMin > limit } ?? false,
-            reason: "bytes that a user uploads in a day and saves in no record, as far as this node knows")
+    /// What a user uploads and saves in no record, and the uploads that are under way; those of a user are not known
+    /// where none is named.
+    private func uploads(_ user: String?, _ limits: ContainerLimits, _ key: SchemaKey) -> [Rule] {
+        let (unsaved, uploads) = (limits[.unsavedAssetBytes], context.service.unsavedUploads)
+        let use = user.map { uploads.use(of: $0, in: key.container, now: context.service.now) }
+        let open = uploads.open(in: key.container)
+        let (userMax, containerMax) = (uploads.userOpenMax, uploads.containerOpenMax)
+        return [
+            Rule(
+                name: ContainerLimit.unsavedAssetBytes.rawValue, limit: unsaved, used: use?.bytes,
+                fires: use.map { $0.bytes + UnsavedUploads.bytesMin > unsaved } ?? false,
+                reason: "bytes that a user uploads in a day and saves in no record, as far as this node knows"),
+            Rule(
+                name: "userUploads", limit: Int64(userMax), used: (use?.open).map { Int64($0) },
+                fires: use.map { $0.open >= userMax } ?? false,
+                reason: "uploads of a user that one node takes at once; further ones are to be tried again"),
+            Rule(
+                name: "containerUploads", limit: Int64(containerMax), used: Int64(open), fires: open >= containerMax,
+                reason: "uploads of the container that one node takes at once; further ones are to be tried again"),
+        ]
     }
 
     private static func sizes(of action: String, _ limits: ContainerLimits) -> [Rule] {
