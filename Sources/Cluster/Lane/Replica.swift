@@ -29,6 +29,8 @@ final class Replica: @unchecked Sendable {
     struct Read {
         /// Whether it reads what was applied; if not, it waits only until this node is known to lead.
         var needsState = true
+        /// What must be applied, whether it was committed when the read came or not.
+        var least = LogIndex.zero
         var run: @Sendable () -> Void
         var fail: @Sendable (ReplicaError) -> Void
     }
