@@ -152,6 +152,11 @@ extension ClusterSuites {
             } until: {
                 $0 == open
             }
+            let explained = try await cluster.client.admin(
+                "GET", "limits/explain?container=\(cluster.container)&action=assets/upload&user=\(cluster.user)")
+            #expect(explained["verdict"]?.string?.hasPrefix("refused by userUploads") == true, "\(explained)")
+            let used = explained["rules"]?.array?.first { $0["name"]?.string == "containerUploads" }?["used"]
+            #expect(used == .integer(Int64(open)), "\(explained)")
             let refused = try await withThrowingTaskGroup(of: Bool.self) { group in
                 var refused = 0
                 for (place, target) in targets.enumerated() {
