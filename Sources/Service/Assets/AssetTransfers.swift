@@ -140,7 +140,7 @@ package final class IncomingAsset: Sendable {
         return secret.dictionary(
             of: AssetReceipt(
                 asset: asset, zone: ticket.zone, recordType: ticket.recordType, field: ticket.field,
-                user: ticket.uploader, node: service.node.settings.nodeID.rawValue, expires: expires))
+                user: ticket.uploader, expires: expires))
     }
 
     /// Leaves nothing, unless it was finished.
