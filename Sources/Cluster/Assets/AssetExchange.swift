@@ -76,26 +76,13 @@ package final class AssetExchange: Sendable {
     /// Whether this node has a file; if so, it keeps it for as long as one that was just received.
     func renew(_ asset: AssetReference) async throws(AssetError) -> Bool {
         try await run { [files, settings, stampMilliseconds] in
-            do {
-                return try files.renew(
-                    asset, time: stampMilliseconds(), interval: settings.assets.renewalMilliseconds)
-            } catch AssetError.missing {
-                // What has its name is something else: as good as nothing.
-                return false
-            }
+            try files.renew(asset, time: stampMilliseconds(), interval: settings.assets.renewalMilliseconds)
         }
     }
 
     /// Whether this node has a file of the right length.
     func holds(_ asset: AssetReference) async throws(AssetError) -> Bool {
-        try await sound(asset) != nil
-    }
-
-    /// A file that is here, of the right length; nil where there is none, or its name is something else's.
-    private func sound(_ asset: AssetReference) async throws(AssetError) -> AssetFile? {
-        try await run { [files] in
-            do { return try files.open(asset) } catch AssetError.missing { return nil }
-        }
+        try await run { [files] in try files.open(asset) != nil }
     }
 
     private func run<Value: Sendable>(
@@ -124,16 +111,16 @@ package final class AssetExchange: Sendable {
         do {
             repeat {
                 if try await fetch(asset, from: sources) {
-                    return counters.add(pulls: 1, pulledBytes: asset.size)
+                    return counters.update { ($0.pulls, $0.pulledBytes) = ($0.pulls + 1, $0.pulledBytes + asset.size) }
                 }
                 // One of those that gave something gave something else. Fewer are left each time.
-                counters.add(failedPulls: 1)
+                counters.update { $0.failedPulls += 1 }
                 logger.warning("asset \(asset): what nodes \(sources) have is something else")
                 sources = Array(sources.dropFirst())
             } while !sources.isEmpty
             throw AssetError.missing
         } catch {
-            counters.add(failedPulls: 1)
+            counters.update { $0.failedPulls += 1 }
             throw AssetError(error)
         }
     }
@@ -259,7 +246,7 @@ package final class AssetExchange: Sendable {
         _ asset: AssetReference, range: Range<UInt64>, from candidates: [NodeID]
     ) async throws(AssetError) -> AssetBytes {
         let sources = AssetSources(candidates.filter { $0 != settings.nodeID })
-        let file = try await sound(asset)
+        let file = try await run { [files] in try files.open(asset) }
         let piece: @Sendable (Range<UInt64>) async throws(AssetError) -> [UInt8] = {
             [self] (piece) async throws(AssetError) -> [UInt8] in
             if let file, let bytes = try? await run({ try file.bytes(piece) }) { return bytes }

@@ -166,12 +166,15 @@ final class AssetFiles: Sendable {
     /// Removes what was written.
     func abandon(_ writer: AssetWriter) { try? disk.remove(writer.path) }
 
-    /// - Returns: nil where there is no such file.
-    /// - Throws: `AssetError.missing` where there is one of another length or form; `DiskError`.
+    /// - Returns: nil where there is no such file; one of another length or form is as good as none.
+    /// - Throws: `DiskError`.
     func open(_ reference: AssetReference) throws -> AssetFile? {
-        guard let file = try open(sha256: reference.sha256) else { return nil }
-        guard file.reference == reference else { throw AssetError.missing }
-        return file
+        do {
+            let file = try open(sha256: reference.sha256)
+            return file?.reference == reference ? file : nil
+        } catch AssetError.missing {
+            return nil
+        }
     }
 
     /// Asks to keep a file that is here, durably. A file that was asked for within `interval` milliseconds is left as

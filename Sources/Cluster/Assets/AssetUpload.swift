@@ -1,4 +1,3 @@
-package import NIOCore
 package import RecordModel
 import Storage
 import Synchronization
@@ -36,9 +35,7 @@ package final class AssetUpload: Sendable {
 
     /// Appends bytes; returns when they are with the system. One call at a time.
     /// - Throws: `AssetError.tooLarge`, `.diskFull`, `.unavailable`; then nothing of the file is left.
-    package func write(_ bytes: ByteBuffer) async throws(AssetError) { try await write(bytes.readableBytesView) }
-
-    func write(_ bytes: some Collection<UInt8> & Sendable) async throws(AssetError) {
+    package func write(_ bytes: some Collection<UInt8> & Sendable) async throws(AssetError) {
         try await work { [files, settings] writer in
             let before = writer.size
             try writer.write(bytes)

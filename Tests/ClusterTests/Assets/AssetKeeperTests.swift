@@ -3,7 +3,6 @@ import Directory
 import Foundation
 import GRDB
 import Logging
-import NIOCore
 import PeerTransport
 import RaftCore
 import RecordModel
@@ -176,12 +175,7 @@ extension WaitingClusterSuites.AssetClusterTests {
                 expires: .max)
             let incoming = IncomingAsset(service, ticket, file, owner: owner, unsavedBytesMax: .max)
             do throws(RequestFailure) {
-                try incoming.count(bytes.count)
-                do throws(AssetError) {
-                    try await file.write(ByteBuffer(bytes: bytes))
-                } catch {
-                    throw RequestFailure(error)
-                }
+                try await incoming.write(bytes)
                 _ = try await incoming.finish()
             } catch {
                 await incoming.abandon()

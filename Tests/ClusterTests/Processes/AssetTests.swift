@@ -145,7 +145,7 @@ extension ClusterSuites {
             let open = 16
             var clients: [RawClient] = []
             for target in targets.prefix(open) {
-                clients.append(try await slowUpload(cluster, target, size: 40 << 20, drop: 1_000))
+                clients.append(try await slowUpload(cluster, target, size: 40 << 20, drop: 5_000))
             }
             try await awaitState("they are under way") {
                 try files().count
