@@ -19,7 +19,9 @@ extension Simulation {
             node.diskFaults.roomForAssets = nil
             readBack { await $0.uploadAndSave(at: node.number) }
         }
-        guard crashInUploads(present) else { return }
+        for crash in [SimulatedDisk.Crash.power, .process, nil] {
+            guard breakUploads(present, by: crash) else { return }
+        }
         readBack { await $0.findPhotos() }
         // What records gave up is to be had for a while by the addresses that were known.
         let released = recorder.files.live.filter { _ in world.chance(50) }
@@ -39,15 +41,16 @@ extension Simulation {
         for node in nodes { node.noteAssetCounts() }
     }
 
-    /// Ends all nodes at once while files come in: what was acknowledged is there after the next start, and of the rest
-    /// nothing is.
+    /// Ends all nodes at once while files come in, or has the clients go away: what was acknowledged is there later,
+    /// and of the rest nothing is.
     /// - Returns: whether all are back.
-    private func crashInUploads(_ present: [SimulatedNode]) -> Bool {
-        let crash: SimulatedDisk.Crash = world.chance(50) ? .power : .process
+    private func breakUploads(_ present: [SimulatedNode], by crash: SimulatedDisk.Crash?) -> Bool {
         for (client, node) in zip(clients, present) { client.perform { await $0.beginUpload(at: node.number) } }
         world.run(until: world.now + 3 * World.second)
-        for node in present { node.crash(crash) }
-        for node in present { node.start() }
+        if let crash {
+            for node in present { node.crash(crash) }
+            for node in present { node.start() }
+        }
         return wait(seconds: 120, "a node does not come back after all crashed in uploads") { [unowned self] in
             clientsHaveEnded() && isUpgraded
         }
