@@ -255,11 +255,7 @@ extension Lane {
 
     private func confirm(_ ready: ReadReady, of replica: Replica) {
         guard let reads = replica.readBatches.removeValue(forKey: ready.id) else { return }
-        for read in reads where read.needsState {
-            let index = max(ready.index, read.least)
-            let place = replica.confirmedReads.lastIndex { $0.index <= index }.map { $0 + 1 } ?? 0
-            replica.confirmedReads.insert(Replica.ConfirmedRead(index: index, read: read), at: place)
-        }
+        for read in reads where read.needsState { replica.confirm(read, at: ready.index) }
         runConfirmedReads(of: replica)
         for read in reads where !read.needsState { read.run() }
     }

@@ -109,7 +109,7 @@ extension Lane: PeerTransportDelegate {
                 }
                 propose(command, to: group) { answer(NodeReply($0)) }
             case .read(let group, let request, let terms):
-                read(request, from: group, ticket(of: terms), isAfterLog: terms.isAfterLog) { answer(NodeReply($0)) }
+                read(request, from: group, ticket(of: terms)) { answer(NodeReply($0)) }
             case .confer(let group, let request):
                 confer(request, of: group) { answer(NodeReply($0)) }
             case .tell(let message):
@@ -169,7 +169,7 @@ extension Lane: PeerTransportDelegate {
 
     private func ticket(of terms: ReadTerms) -> ReadTicket {
         let milliseconds = terms.milliseconds > 0 ? terms.milliseconds : settings.requestDeadlineMilliseconds
-        return ReadTicket(container: terms.container, until: now.adding(milliseconds: milliseconds)) {
+        return ReadTicket(terms, until: now.adding(milliseconds: milliseconds)) {
             [clock = platform.clock] in clock.now
         }
     }

@@ -156,22 +156,16 @@ package final class Lane: @unchecked Sendable {
 
     /// Answers a read from the state as it is once everything acknowledged before this call is applied here, if this
     /// node leads the group. It runs on a reader connection and never waits for writes.
-    /// - Parameters:
-    ///   - ticket: ends the read once it is not wanted any more.
-    ///   - isAfterLog: whether it waits for all that the log holds now, not only for what is committed.
-    func read(
-        _ request: [UInt8], from group: GroupID, _ ticket: ReadTicket, isAfterLog: Bool,
-        completion: @escaping Completion
-    ) {
+    /// - Parameter ticket: ends the read once it is not wanted any more.
+    func read(_ request: [UInt8], from group: GroupID, _ ticket: ReadTicket, completion: @escaping Completion) {
         eventLoop.preconditionInEventLoop()
         guard !isStopping, let replica = replicas[group] else { return completion(.failure(.notLeader(hint: nil))) }
         if let refusal = replica.refusal { return completion(.failure(refusal)) }
         let read = ReaderRead(
             request: request, group: group, applier: replica.applier, ticket: ticket, completion: completion)
         let run: @Sendable () -> Void = { [self] in perform(read) }
-        replica.reads.append(
-            Replica.Read(
-                least: isAfterLog ? replica.raft.lastLog.index : .zero, run: run, fail: { completion(.failure($0)) }))
+        let least = ticket.isAfterLog ? replica.raft.lastLog.index : .zero
+        replica.reads.append(Replica.Read(least: least, run: run, fail: { completion(.failure($0)) }))
         scheduleFlush(of: group)
     }
 

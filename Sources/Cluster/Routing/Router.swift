@@ -254,10 +254,10 @@ package final class Router: Sendable {
     ) async -> Attempt {
         let begin = platform.clock.now
         defer { timers.read.record(nanoseconds: nanoseconds(since: begin)) }
-        let ticket = ReadTicket(container: terms.container, until: deadline.time) { [platform] in platform.clock.now }
+        let ticket = ReadTicket(terms, until: deadline.time) { [platform] in platform.clock.now }
         return await withTaskCancellationHandler {
             await call(by: deadline, overdue: .readEnded) { [lane] in
-                lane.read(request, from: group, ticket, isAfterLog: terms.isAfterLog, completion: $0)
+                lane.read(request, from: group, ticket, completion: $0)
             }
         } onCancel: {
             ticket.cancel()

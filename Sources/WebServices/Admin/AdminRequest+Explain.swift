@@ -8,7 +8,7 @@ import Service
 
 extension AdminRequest {
     /// One rule that a request is held to, and how far it is from it now.
-    private struct Rule {
+    fileprivate struct Rule {
         var name: String
         var limit: Int64
         var used: Int64?
@@ -42,7 +42,10 @@ extension AdminRequest {
             let user = try await explainedUser(key)
             rules += try await quotas(of: try explainedDatabase(key, user), action: action, directory)
             rules += Self.sizes(of: action, limits)
-            if action == DatabaseAction.uploadAssets.rawValue { rules += uploads(user, limits, key) }
+            if action == DatabaseAction.uploadAssets.rawValue {
+                rules += context.service.unsavedUploads.rules(
+                    of: user, in: key.container, limit: limits[.unsavedAssetBytes], now: context.service.now)
+            }
         }
         return Reply { writer in
             writer.key("rules")
@@ -142,28 +145,6 @@ extension AdminRequest {
         return rules
     }
 
-    /// What a user uploads and saves in no record, and the uploads that are under way; those of a user are not known
-    /// where none is named.
-    private func uploads(_ user: String?, _ limits: ContainerLimits, _ key: SchemaKey) -> [Rule] {
-        let (unsaved, uploads) = (limits[.unsavedAssetBytes], context.service.unsavedUploads)
-        let use = user.map { uploads.use(of: $0, in: key.container, now: context.service.now) }
-        let open = uploads.open(in: key.container)
-        let (userMax, containerMax) = (uploads.userOpenMax, uploads.containerOpenMax)
-        return [
-            Rule(
-                name: ContainerLimit.unsavedAssetBytes.rawValue, limit: unsaved, used: use?.bytes,
-                fires: use.map { $0.bytes + UnsavedUploads.bytesMin > unsaved } ?? false,
-                reason: "bytes that a user uploads in a day and saves in no record, as far as this node knows"),
-            Rule(
-                name: "userUploads", limit: Int64(userMax), used: (use?.open).map { Int64($0) },
-                fires: use.map { $0.open >= userMax } ?? false,
-                reason: "uploads of a user that one node takes at once; further ones are to be tried again"),
-            Rule(
-                name: "containerUploads", limit: Int64(containerMax), used: Int64(open), fires: open >= containerMax,
-                reason: "uploads of the container that one node takes at once; further ones are to be tried again"),
-        ]
-    }
-
     private static func sizes(of action: String, _ limits: ContainerLimits) -> [Rule] {
         var rules = [
             Rule(
@@ -203,5 +184,29 @@ extension AdminRequest {
         if let reset = rule.resetSeconds { writer.member("resetSeconds", number: reset) }
         writer.member("fires", rule.fires)
         writer.member("reason", rule.reason)
+    }
+}
+
+extension UnsavedUploads {
+    /// What a user uploads and saves in no record, and the uploads that are under way; those of a user are not known
+    /// where none is named.
+    fileprivate func rules(
+        of user: String?, in container: String, limit: Int64, now: Int64
+    ) -> [AdminRequest.Rule] {
+        let use = user.map { self.use(of: $0, in: container, now: now) }
+        func places(of whom: String, _ limit: Int, _ used: Int?) -> AdminRequest.Rule {
+            AdminRequest.Rule(
+                name: "\(whom)Uploads", limit: Int64(limit), used: used.map { Int64($0) },
+                fires: used.map { $0 >= limit } ?? false,
+                reason: "uploads of the \(whom) that one node takes at once; further ones are to be tried again")
+        }
+        return [
+            AdminRequest.Rule(
+                name: ContainerLimit.unsavedAssetBytes.rawValue, limit: limit, used: use?.bytes,
+                fires: use.map { $0.bytes + Self.bytesMin > limit } ?? false,
+                reason: "bytes that a user uploads in a day and saves in no record, as far as this node knows"),
+            places(of: "user", userOpenMax, use?.open),
+            places(of: "container", containerOpenMax, open(in: container)),
+        ]
     }
 }

@@ -4,8 +4,8 @@ extension Mutant {
         Mutant(
             "read before what was committed is applied",
             Edit(
-                "Cluster/Lane/Lane+Effects.swift", "let index = max(ready.index, read.least)",
-                "let index = PLANTED ? .zero : max(ready.index, read.least)")),
+                "Cluster/Lane/Replica.swift", "let index = max(confirmed, read.least)",
+                "let index = PLANTED ? .zero : max(confirmed, read.least)")),
         Mutant(
             "take another leader's entry for one's own",
             Edit(
