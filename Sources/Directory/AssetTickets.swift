@@ -62,22 +62,19 @@ package struct AssetReceipt: AssetTicket {
     package var field: String?
     /// Who may save it, as records name the makers of their versions.
     package var user: String
-    /// The node that took the upload; nil where nothing was uploaded.
-    package var node: UInt64?
     /// In milliseconds since 1970.
     package var expires: Int64
 
     /// Signed by `ClusterSecret.bytes(of:)`.
     package init(
         asset: AssetReference, zone: ZoneKey, recordType: String? = nil, field: String? = nil, user: String,
-        node: UInt64? = nil, expires: Int64
+        expires: Int64
     ) {
         self.asset = asset
         self.zone = zone
         self.recordType = recordType
         self.field = field
         self.user = user
-        self.node = node
         self.expires = expires
     }
 }
@@ -203,14 +200,13 @@ extension AssetUploadTicket {
 }
 
 extension AssetReceipt {
-    /// 1 asset, 2 zone, 3 type, 4 field, 5 user, 6 node, 7 expiry.
+    /// 1 asset, 2 zone, 3 type, 4 field, 5 user, 7 expiry; 6 was the node that took the upload.
     package func encode(to writer: inout WireWriter) {
         writer.field(1) { asset.encode(to: &$0) }
         writer.field(2) { zone.encode(to: &$0) }
         if let recordType { writer.field(3, recordType) }
         if let field { writer.field(4, field) }
         writer.field(5, user)
-        if let node { writer.field(6, node) }
         writer.field(7, signed: expires)
     }
 
@@ -220,7 +216,6 @@ extension AssetReceipt {
         var zone: ZoneKey?
         var (type, field): (String?, String?)
         var user = ""
-        var node: UInt64?
         var expires: Int64 = 0
         while let number = try reader.nextField() {
             switch number {
@@ -229,15 +224,13 @@ extension AssetReceipt {
             case 3: type = try reader.string()
             case 4: field = try reader.string()
             case 5: user = try reader.string()
-            case 6: node = try reader.unsigned()
             case 7: expires = try reader.signed()
             default: try reader.skip()
             }
         }
         guard let asset else { throw .missingField(1) }
         guard let zone else { throw .missingField(2) }
-        self.init(
-            asset: asset, zone: zone, recordType: type, field: field, user: user, node: node, expires: expires)
+        self.init(asset: asset, zone: zone, recordType: type, field: field, user: user, expires: expires)
     }
 }
 

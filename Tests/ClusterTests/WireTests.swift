@@ -65,7 +65,7 @@ struct ClusterWireTests {
         .indexes(SchemaKey(container: "c", environment: .production), schemaVersion: 6),
         .keyValue(store, .get(keys: [])), .keyValue(store, .get(keys: ["a", "b"])), .keyValue(store, .list(after: nil)),
         .keyValue(store, .list(after: "k")), .keyValue(store, .changes(since: nil, limit: 5)),
-        .keyValue(store, .changes(since: "token", limit: 5)),
+        .keyValue(store, .changes(since: "token", limit: 5)), .countsAsset([1, 2]), .level,
     ]
 
     @Test("reads", arguments: samples.indices)
@@ -98,7 +98,7 @@ struct ClusterWireTests {
             fileHash: [7], bytes: [1, 2])
         for request in [
             NodeRequest.propose(GroupID(3), command: [1, 2]), .propose(GroupID(0), command: []),
-            .read(GroupID(2), request: [3], ReadTerms(container: "c", milliseconds: 7)),
+            .read(GroupID(2), request: [3], ReadTerms(container: "c", milliseconds: 7, isAfterLog: true)),
             .read(GroupID(2), request: [], ReadTerms()), .snapshot(chunk),
         ] {
             #expect("\(try NodeRequest(decoding: request.encoded()))" == "\(request)")

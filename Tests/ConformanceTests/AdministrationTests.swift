@@ -251,6 +251,8 @@ extension Conformance {
             #expect(free.verdict == "allowed")
             // The smallest file counts for 64 KiB.
             #expect(free.rules["unsavedAssetBytes"]?["used"] == 65_536)
+            #expect(free.rules["userUploads"]?["limit"] == 16 && free.rules["userUploads"]?["used"] == 0)
+            #expect(free.rules["containerUploads"]?["limit"] == 32)
             _ = try await space.home.admin("PATCH", limits, ["unsavedAssetBytes": 131_071])
             #expect(try await explained().verdict.hasPrefix("refused by unsavedAssetBytes"))
             expectFailure(try await space.send("POST", url: url, [1]), 413, "QUOTA_EXCEEDED", "unsavedAssetBytes")

@@ -18,7 +18,7 @@ struct AssetTicketTests {
     }
     private var receipt: AssetReceipt {
         AssetReceipt(
-            asset: asset, zone: zone, recordType: "Item", field: "file", user: "_u", node: 3, expires: 1_000)
+            asset: asset, zone: zone, recordType: "Item", field: "file", user: "_u", expires: 1_000)
     }
     private var download: AssetDownloadTicket { AssetDownloadTicket(asset: asset, zone: zone, expires: 1_000) }
 

@@ -28,10 +28,8 @@ struct AssetTests {
 
     /// How often each file is named, where the counts equal a recount; else nil.
     private func counts(_ shard: Fixture) throws -> [AssetReference: Int64]? {
-        try shard.queue.read { db in
-            let counts = try RecordTables.assetCounts(in: db)
-            return try RecordTables.recountAssets(in: db) == counts ? counts : nil
-        }
+        let (counts, again) = try shard.assetCounts()
+        return counts == again ? counts : nil
     }
 
     private func save(

@@ -67,6 +67,22 @@ extension Fixture {
         return bytes
     }
 
+    /// How many records' fields name each file: as counted, and counted again from all records that are stored.
+    func assetCounts() throws -> (counted: [AssetReference: Int64], again: [AssetReference: Int64]) {
+        let (rows, bodies) = try queue.read { db in
+            (
+                try Row.fetchAll(db, sql: "SELECT sha256, size, named FROM asset WHERE named > 0"),
+                try Data.fetchAll(db, sql: "SELECT body FROM record WHERE deleted = 0")
+            )
+        }
+        var (counted, again): ([AssetReference: Int64], [AssetReference: Int64]) = ([:], [:])
+        for row in rows {
+            counted[AssetReference(sha256: Array(row[0] as Data), size: UInt64(row[1] as Int64))] = row[2] as Int64
+        }
+        for body in bodies { for asset in try decodeBody(Array(body)).assets { again[asset, default: 0] += 1 } }
+        return (counted, again)
+    }
+
     /// Checks that the edges are those that the bodies call for.
     func expectEdges() throws {
         let (bodies, edges) = try queue.read { db in

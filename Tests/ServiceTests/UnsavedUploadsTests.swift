@@ -77,7 +77,9 @@ struct UnsavedUploadsTests {
     func open() throws {
         for _ in 0..<uploads.userOpenMax { try uploads.begin(owner, limit: .max, now: 0) }
         expectRefusal(.throttled) { try uploads.begin(owner, limit: .max, now: 0) }
+        #expect(uploads.use(of: "_u", in: "c", now: 0).open == uploads.userOpenMax)
         try uploads.begin(other, limit: .max, now: 0)
+        #expect(uploads.use(of: "_v", in: "c", now: 0).open == 1 && uploads.open(in: "c") == uploads.userOpenMax + 1)
         uploads.end(owner, size: 0)
         try uploads.begin(owner, limit: .max, now: 0)
     }

@@ -16,7 +16,7 @@ package final class ProcessCluster {
     /// The container that `prepare` makes.
     package let container: String
     /// The user that `prepare` makes.
-    private let user: String
+    package let user: String
     /// Whether the processes and the folder end with this.
     private let isOwner: Bool
 

@@ -8,8 +8,11 @@ package final class Relay: Sendable {
         var isCut = false
         var channels: [ObjectIdentifier: any Channel] = [:]
         var next = 0
+        var bytesToClients = 0
     }
 
+    /// What targets sent to clients, as it went over the wire.
+    package var bytesToClients: Int { state.state.withLock(\.bytesToClients) }
     /// Where clients connect to.
     package let port: Int
     private let listener: any Channel
@@ -32,6 +35,8 @@ package final class Relay: Sendable {
             }
             return isKept
         }
+
+        func sent(_ bytes: Int) { state.withLock { $0.bytesToClients += bytes } }
 
         /// Connects to the first target that can be connected to, beginning with another one each time.
         func connect(on loop: any EventLoop, attempt: Int = 0) -> EventLoopFuture<any Channel> {
@@ -63,7 +68,7 @@ package final class Relay: Sendable {
                         throw ChannelError.ioOnClosedChannel
                     }
                     try client.pipeline.syncOperations.addHandler(Passing(to: target))
-                    try target.pipeline.syncOperations.addHandler(Passing(to: client))
+                    try target.pipeline.syncOperations.addHandler(Passing(to: client) { shared.sent($0) })
                     _ = client.setOption(.autoRead, value: true)
                     _ = target.setOption(.autoRead, value: true)
                 }.flatMapError { error in
@@ -95,11 +100,17 @@ private final class Passing: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
 
     private let other: any Channel
+    private let passed: (Int) -> Void
 
-    init(to other: any Channel) { self.other = other }
+    init(to other: any Channel, passed: @escaping (Int) -> Void = { _ in }) {
+        self.other = other
+        self.passed = passed
+    }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        other.writeAndFlush(unwrapInboundIn(data), promise: nil)
+        let bytes = unwrapInboundIn(data)
+        passed(bytes.readableBytes)
+        other.writeAndFlush(bytes, promise: nil)
     }
 
     func channelInactive(context: ChannelHandlerContext) { other.close(promise: nil) }

@@ -1,3 +1,5 @@
+import RecordModel
+import Service
 import Testing
 
 @testable import WebServices
@@ -52,7 +54,7 @@ struct MultipartReaderTests {
     func refused(body: String, reason: String) {
         for parts in [1, 1_000, .max] {
             #expect { try file(in: body, parts: parts) } throws: {
-                ($0 as? MultipartReader.Fault)?.problem.contains(reason) == true
+                ($0 as? RequestFailure)?.error.reason.contains(reason) == true
             }
         }
     }
@@ -62,7 +64,7 @@ struct MultipartReaderTests {
         #expect(try MultipartReader(contentType: nil) == nil)
         #expect(try MultipartReader(contentType: "text/plain") == nil)
         for type in ["multipart/form-data", "multipart/form-data; boundary=", "multipart/form-data; boundary=\"\""] {
-            #expect(throws: MultipartReader.Fault.self) { try MultipartReader(contentType: type) }
+            #expect(throws: RequestFailure.self) { try MultipartReader(contentType: type) }
         }
     }
 }

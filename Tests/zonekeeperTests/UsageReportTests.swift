@@ -40,9 +40,9 @@ struct UsageReportTests {
             report.text == """
                 container c
 
-                ENVIRONMENT  DATABASE  USER  RECORDS  BYTES   LIMIT      USED
-                production   public          12,345   85 MB   100 MB     85 %
-                production   private   ada   1        1 byte  unlimited
+                ENVIRONMENT  DATABASE  USER  RECORDS  BYTES   LIMIT      USED  ASSETS   LIMIT  USED
+                production   public          12,345   85 MB   100 MB     85 %  0 bytes
+                production   private   ada   1        1 byte  unlimited        0 bytes
 
                 transfer in production, 2026-11: 1.9 GB of 2 GB (99 %)
                 """)
@@ -52,6 +52,23 @@ struct UsageReportTests {
                 "production transfer in 2026-11: 90 % or more of the bytes that are allowed are used",
             ])
         #expect(report.differences.isEmpty)
+    }
+
+    @Test("Assets are shown with their share of the limit, and a recount that differs in them alone says so")
+    func assets() throws {
+        let text = """
+            {"container":"c","environment":"production","databases":[
+             {"environment":"production","scope":"public","bytes":50,"records":2,"assetBytes":3000000,
+              "limitBytes":100,"limitAssetBytes":10000000,"zones":[],
+              "recount":{"bytes":50,"records":2,"assetBytes":2000000,"isEqual":false}}]}
+            """
+        let report = UsageReport([try JSONParser.parse(Array(text.utf8))], isVerified: true, showsZones: false)
+        #expect(report.text.contains("50 bytes  100 bytes  50 %  3 MB    10 MB  30 %"), "\(report.text)")
+        #expect(
+            report.differences == [
+                "production public: the counters say 2 records with 50 bytes and 3000000 of assets, the records "
+                    + "2 records with 50 bytes and 2000000 of assets"
+            ])
     }
 
     @Test("Zones are shown where that is asked for")

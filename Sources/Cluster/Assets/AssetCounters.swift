@@ -36,12 +36,4 @@ final class AssetCounters: Sendable {
     var current: AssetCounts { counts.withLock(\.self) }
 
     func update(_ change: (inout AssetCounts) -> Void) { counts.withLock { change(&$0) } }
-
-    func add(pulls: UInt64 = 0, pulledBytes: UInt64 = 0, failedPulls: UInt64 = 0) {
-        update {
-            $0.pulls += pulls
-            $0.pulledBytes += pulledBytes
-            $0.failedPulls += failedPulls
-        }
-    }
 }

@@ -15,7 +15,7 @@ package enum AssetError: Error, Hashable, Sendable, CustomStringConvertible {
     package var description: String {
         switch self {
         case .tooLarge(let limit): "the file has more than \(limit) bytes"
-        case .diskFull: "the disk of this node has no room for files: delete something, or use another node"
+        case .diskFull: "the disk of this node has no room for files: make room on it, or use another node"
         case .missing: "no node that can be reached has the file's bytes"
         case .unavailable(let reason): reason
         }

@@ -5,6 +5,7 @@ import PeerTransport
 package import RaftCore
 package import RecordModel
 import Synchronization
+import Wire
 
 /// The files that records name: takes them in, has them held by a group's replicas, and reads them.
 ///
@@ -55,42 +56,33 @@ package final class AssetExchange: Sendable {
         guard isTaken else { throw .unavailable("this node takes as many uploads as it may; try again") }
         let ended: @Sendable () -> Void = { [weak self] in self?.uploads.withLock { $0 -= 1 } }
         do {
-            let writer = try await pool.run { [files, settings] in
-                try files.requireSpace(settings.assets)
-                return try files.begin(limit: min(limit, AssetReference.sizeMax))
-            }
-            return AssetUpload(
-                files: files, pool: pool, settings: settings.assets, writer: writer,
-                stampMilliseconds: stampMilliseconds, ended: ended)
+            return try await begin(limit: min(limit, AssetReference.sizeMax), ended)
         } catch {
             ended()
             throw AssetError(error)
         }
     }
 
+    private func begin(limit: UInt64, _ ended: @escaping @Sendable () -> Void = {}) async throws -> AssetUpload {
+        let writer = try await pool.run { [files, settings] in
+            try files.requireSpace(settings.assets)
+            return try files.begin(limit: limit)
+        }
+        return AssetUpload(
+            files: files, pool: pool, settings: settings.assets, writer: writer, stampMilliseconds: stampMilliseconds,
+            ended: ended)
+    }
+
     /// Whether this node has a file; if so, it keeps it for as long as one that was just received.
     func renew(_ asset: AssetReference) async throws(AssetError) -> Bool {
         try await run { [files, settings, stampMilliseconds] in
-            do {
-                return try files.renew(
-                    asset, time: stampMilliseconds(), interval: settings.assets.renewalMilliseconds)
-            } catch AssetError.missing {
-                // What has its name is something else: as good as nothing.
-                return false
-            }
+            try files.renew(asset, time: stampMilliseconds(), interval: settings.assets.renewalMilliseconds)
         }
     }
 
     /// Whether this node has a file of the right length.
     func holds(_ asset: AssetReference) async throws(AssetError) -> Bool {
-        try await sound(asset) != nil
-    }
-
-    /// A file that is here, of the right length; nil where there is none, or its name is something else's.
-    private func sound(_ asset: AssetReference) async throws(AssetError) -> AssetFile? {
-        try await run { [files] in
-            do { return try files.open(asset) } catch AssetError.missing { return nil }
-        }
+        try await run { [files] in try files.open(asset) != nil }
     }
 
     private func run<Value: Sendable>(
@@ -119,63 +111,54 @@ package final class AssetExchange: Sendable {
         do {
             repeat {
                 if try await fetch(asset, from: sources) {
-                    return counters.add(pulls: 1, pulledBytes: asset.size)
+                    return counters.update { ($0.pulls, $0.pulledBytes) = ($0.pulls + 1, $0.pulledBytes + asset.size) }
                 }
                 // One of those that gave something gave something else. Fewer are left each time.
-                counters.add(failedPulls: 1)
+                counters.update { $0.failedPulls += 1 }
                 logger.warning("asset \(asset): what nodes \(sources) have is something else")
                 sources = Array(sources.dropFirst())
             } while !sources.isEmpty
             throw AssetError.missing
         } catch {
-            counters.add(failedPulls: 1)
+            counters.update { $0.failedPulls += 1 }
             throw AssetError(error)
         }
     }
 
     /// - Returns: whether the file is here; false where what came is something else.
     private func fetch(_ asset: AssetReference, from sources: [NodeID]) async throws -> Bool {
-        let box = try await pool.run { [files, settings] in
-            try files.requireSpace(settings.assets)
-            return AssetWriterBox(try files.begin(limit: asset.size))
+        let file = try await begin(limit: asset.size)
+        do {
+            try await receive(asset, from: sources, in: file)
+        } catch {
+            await file.abandon()
+            throw error
         }
         do {
-            try await receive(asset, from: sources, in: box)
-            return try await pool.run { [files, stampMilliseconds] in
-                try box.keep(in: files, time: stampMilliseconds(), as: asset)
-            }
-        } catch {
-            _ = try? await pool.run { [files] in box.writer.withLock { files.abandon($0) } }
-            throw error
+            try await file.finish(as: asset)
+            return true
+        } catch AssetError.missing {
+            return false
         }
     }
 
     /// Reads a file from the first source, and goes on with the next where one fails.
-    private func receive(_ asset: AssetReference, from sources: [NodeID], in box: AssetWriterBox) async throws {
-        var remaining = sources[...]
+    private func receive(_ asset: AssetReference, from sources: [NodeID], in file: AssetUpload) async throws {
+        let sources = AssetSources(sources)
         var offset: UInt64 = 0
-        var mayBeSomewhere = false
         while offset < asset.size {
-            guard let source = remaining.first else { throw mayBeSomewhere ? Self.unanswered : AssetError.missing }
+            guard let source = sources.first else { throw sources.failure }
             do {
-                try await peers.pieces(of: asset, from: offset, at: source) { [files, pool, settings] piece in
-                    let end = offset + UInt64(piece.count)
-                    let isDue = offset >> 22 != end >> 22
-                    try await pool.run {
-                        try box.writer.withLock { try $0.write(piece) }
-                        if isDue { try files.requireSpace(settings.assets) }
-                    }
-                    offset = end
+                try await peers.pieces(of: asset, from: offset, at: source) { piece in
+                    try await file.write(piece)
+                    offset += UInt64(piece.count)
                 }
             } catch let error as AssetPeers.Failure {
                 logger.debug("asset \(asset): node \(source): \(error)")
-                if !error.isAbsence { mayBeSomewhere = true }
-                remaining.removeFirst()
+                sources.drop(source, mayHaveIt: !error.isAbsence)
             }
         }
     }
-
-    private static let unanswered = AssetError.unavailable("a node that may have the file does not answer; try again")
 
     /// Has a majority of a group's voters hold a file durably.
     /// - Parameter hint: nodes that have it, beside the voters.
@@ -218,6 +201,18 @@ package final class AssetExchange: Sendable {
         }
     }
 
+    /// Whether the tables of a group's leader count a file, once they tell of all that its log holds.
+    /// - Throws: where no leader answers, or its build does not know the question.
+    func leaderCounts(_ sha256: [UInt8], in group: GroupID) async throws(ClusterError) -> Bool {
+        let deadline = Deadline(milliseconds: settings.requestDeadlineMilliseconds, from: platform.clock.now)
+        let answer = try await router.read(
+            ShardRead.countsAsset(sha256).encoded(), from: group, isAfterLog: true, by: deadline)
+        guard case .found(let found)? = try? ReadAnswer(decoding: answer) else {
+            throw .failed("the leader of group \(group) does not say whether it counts a file")
+        }
+        return found.bytes != [0]
+    }
+
     /// Serves a piece of a file that is here.
     func read(
         _ asset: AssetReference, _ range: Range<UInt64>, _ answer: @escaping @Sendable (NodeReply) -> Void
@@ -251,7 +246,7 @@ package final class AssetExchange: Sendable {
         _ asset: AssetReference, range: Range<UInt64>, from candidates: [NodeID]
     ) async throws(AssetError) -> AssetBytes {
         let sources = AssetSources(candidates.filter { $0 != settings.nodeID })
-        let file = try await sound(asset)
+        let file = try await run { [files] in try files.open(asset) }
         let piece: @Sendable (Range<UInt64>) async throws(AssetError) -> [UInt8] = {
             [self] (piece) async throws(AssetError) -> [UInt8] in
             if let file, let bytes = try? await run({ try file.bytes(piece) }) { return bytes }
@@ -263,29 +258,12 @@ package final class AssetExchange: Sendable {
                     sources.drop(source, mayHaveIt: (error as? AssetPeers.Failure)?.isAbsence != true)
                 }
             }
-            throw sources.mayBeAtDropped ? Self.unanswered : AssetError.missing
+            throw sources.failure
         }
         // Whether anybody has it is known before the answer begins.
         let first = range.lowerBound..<min(range.upperBound, range.lowerBound + AssetBytes.pieceBytes)
         let bytes = first.isEmpty ? [] : try await piece(first)
         return AssetBytes(first: bytes, rest: first.upperBound..<range.upperBound, piece: piece)
-    }
-}
-
-/// A writer that several pieces of work share, one after another.
-private final class AssetWriterBox: Sendable {
-    let writer: Mutex<AssetWriter>
-    init(_ writer: AssetWriter) { self.writer = Mutex(writer) }
-
-    /// - Returns: whether the file is there; false where it would be something else.
-    func keep(in files: AssetFiles, time: Int64, as asset: AssetReference) throws -> Bool {
-        do {
-            _ = try writer.withLock { try files.keep(&$0, time: time, as: asset) }
-            return true
-        } catch AssetError.missing {
-            writer.withLock { files.abandon($0) }
-            return false
-        }
     }
 }
 
@@ -301,8 +279,11 @@ private final class AssetSources: Sendable {
 
     var first: NodeID? { state.withLock(\.nodes.first) }
 
-    /// Whether a node that is asked no more did not say that it lacks the file.
-    var mayBeAtDropped: Bool { state.withLock(\.mayBeAtDropped) }
+    /// Why the file cannot be had once all were asked: one of them may have it, unless all said that they lack it.
+    var failure: AssetError {
+        state.withLock(\.mayBeAtDropped)
+            ? .unavailable("a node that may have the file does not answer; try again") : .missing
+    }
 
     func drop(_ node: NodeID, mayHaveIt: Bool) {
         state.withLock { state in

@@ -80,10 +80,15 @@ final class AssetFiles: Sendable {
 
     /// What was written when a key was first used here; nil where nothing was, or what was is damaged.
     private func knownKeyCheck() throws(DiskError) -> [UInt8]? {
+        guard let file = try file(at: keyCheckPath) else { return nil }
+        let bytes = try disk.bytes(of: file, at: 0, count: file.size())
+        return AssetFormat.isKeyCheck(bytes) ? bytes : nil
+    }
+
+    /// - Returns: nil where there is none.
+    private func file(at path: String) throws(DiskError) -> DiskFile? {
         do throws(DiskError) {
-            let file = try disk.open(keyCheckPath, creating: false)
-            let bytes = try disk.bytes(of: file, at: 0, count: file.size())
-            return AssetFormat.isKeyCheck(bytes) ? bytes : nil
+            return try disk.open(path, creating: false)
         } catch {
             if error.code == ENOENT { return nil }
             throw error
@@ -161,12 +166,15 @@ final class AssetFiles: Sendable {
     /// Removes what was written.
     func abandon(_ writer: AssetWriter) { try? disk.remove(writer.path) }
 
-    /// - Returns: nil where there is no such file.
-    /// - Throws: `AssetError.missing` where there is one of another length or form; `DiskError`.
+    /// - Returns: nil where there is no such file; one of another length or form is as good as none.
+    /// - Throws: `DiskError`.
     func open(_ reference: AssetReference) throws -> AssetFile? {
-        guard let file = try open(sha256: reference.sha256) else { return nil }
-        guard file.reference == reference else { throw AssetError.missing }
-        return file
+        do {
+            let file = try open(sha256: reference.sha256)
+            return file?.reference == reference ? file : nil
+        } catch AssetError.missing {
+            return nil
+        }
     }
 
     /// Asks to keep a file that is here, durably. A file that was asked for within `interval` milliseconds is left as
@@ -206,25 +214,14 @@ final class AssetFiles: Sendable {
 
     /// How long a file is on the disk, and when somebody last asked to keep it; nil where it is gone.
     func status(of sha256: [UInt8]) throws(DiskError) -> (bytes: Int, modified: Int64)? {
-        do throws(DiskError) {
-            let file = try disk.open(path(of: sha256), creating: false)
-            return (try file.size(), try file.modified())
-        } catch {
-            if error.code == ENOENT { return nil }
-            throw error
-        }
+        guard let file = try file(at: path(of: sha256)) else { return nil }
+        return (try file.size(), try file.modified())
     }
 
     /// Opens a file by its hash, with the size that its length says; nil where it is gone.
     /// - Throws: `AssetError.missing` where it is no file of ours; `DiskError`.
     func open(sha256: [UInt8]) throws -> AssetFile? {
-        let file: DiskFile
-        do throws(DiskError) {
-            file = try disk.open(path(of: sha256), creating: false)
-        } catch {
-            if error.code == ENOENT { return nil }
-            throw error
-        }
+        guard let file = try file(at: path(of: sha256)) else { return nil }
         return try AssetFile(file, sha256: sha256, disk: disk, key: key)
     }
 

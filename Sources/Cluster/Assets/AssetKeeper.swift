@@ -211,12 +211,19 @@ final class AssetKeeper: Sendable {
     func collect() async throws {
         let next = clock.now.adding(milliseconds: settings.collectionMilliseconds)
         let basis = basis
-        let mayDelete = try await isCurrent()
+        var unsure = try await unsureGroups()
         let before = clock.wallMilliseconds - settings.graceMilliseconds
         var (files, bytes): (UInt64, UInt64) = (0, 0)
         try await forEachFile { hash in
             guard let status = try await work({ try $0.status(of: hash) }) else { return }
-            if mayDelete, status.modified < before, try await isGone(hash, before, basis) { return }
+            if let groups = unsure, status.modified < before {
+                do {
+                    if try await isGone(hash, before, basis, unsure: groups) { return }
+                } catch let error as ClusterError {
+                    logger.warning("files of assets that nothing may name any more stay until a later look: \(error)")
+                    unsure = nil
+                }
+            }
             try await stampAnew(hash, status.modified)
             files += 1
             bytes += UInt64(status.bytes)
@@ -266,8 +273,11 @@ final class AssetKeeper: Sendable {
         var gaveUpAt: Int64?
     }
 
-    private func isGone(_ hash: [UInt8], _ before: Int64, _ basis: Basis) async throws -> Bool {
+    private func isGone(
+        _ hash: [UInt8], _ before: Int64, _ basis: Basis, unsure: [GroupID]
+    ) async throws -> Bool {
         if try await groupThatCounts(hash) != nil { return false }
+        for group in unsure where try await exchange.leaderCounts(hash, in: group) { return false }
         // A replica that was given up meanwhile was not asked any more, and its files are to stay.
         guard self.basis == basis else { return false }
         let isGone = try await work { try $0.remove(hash, unlessRenewedSince: before) }
@@ -275,24 +285,23 @@ final class AssetKeeper: Sendable {
         return isGone
     }
 
-    /// Whether the tables of this node tell of all that its logs held at the last look, none of its replicas is still
-    /// being brought up, and its clock is right: otherwise a record may name what the tables do not count yet, or a
-    /// file seem older than it is. A command that came into a log since then had its files held not much earlier.
-    /// After a replica went to another node its files stay for the grace, as they are still to be fetched there.
-    private func isCurrent() async throws -> Bool {
-        guard let now = lane.clockWatch.knownMilliseconds else { return false }
+    /// The groups with a replica here, or one to come, of which records may name what the tables here do not count yet:
+    /// these do not tell of all that the log held at the last look, or are still being brought up. Their leaders are
+    /// asked. A command that came into a log since then had its files held not much earlier.
+    /// - Returns: nil where nothing may be deleted: a wrong clock makes files seem older than they are, and after a
+    ///   replica went to another node its files stay for the grace, as they are still to be fetched there.
+    private func unsureGroups() async throws -> [GroupID]? {
+        guard let now = lane.clockWatch.knownMilliseconds else { return nil }
         if let time = folder.identity.gaveUpAt, time > now - settings.graceMilliseconds {
             // The time was not known when that was written, or a clock was far ahead: the grace begins now.
             if time > now + ShardClock.stepMax { try folder.update { $0.gaveUpAt = now } }
-            return false
+            return nil
         }
-        let current = try await areCurrent()
-        guard current.values.allSatisfy(\.self) else { return false }
-        let map = map()
-        return map.groups.filter { $0 != .directory }.allSatisfy { group in
-            !map.replicas(ofShard: group.shard).contains { $0.node == exchange.settings.nodeID.rawValue }
-                || current[group] != nil
+        let (current, map, node) = (try await areCurrent(), map(), exchange.settings.nodeID.rawValue)
+        let expected = map.groups.filter { group in
+            group != .directory && map.replicas(ofShard: group.shard).contains { $0.node == node }
         }
+        return Set(expected).union(current.keys).filter { current[$0] != true }.sorted()
     }
 
     /// Of each shard with a replica here, whether its tables tell of all that its log held at the last look, and the

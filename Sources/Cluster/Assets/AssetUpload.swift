@@ -1,10 +1,9 @@
-package import NIOCore
 package import RecordModel
 import Storage
 import Synchronization
 
-/// A file that comes in. Its owner calls `finish` or `abandon`, once; one that is dropped without either is
-/// abandoned.
+/// A file that comes in, from a client or a peer. Its owner calls `finish` or `abandon`, once; one that is dropped
+/// without either is abandoned.
 package final class AssetUpload: Sendable {
     private let files: AssetFiles
     private let pool: BlockingPool
@@ -36,19 +35,22 @@ package final class AssetUpload: Sendable {
 
     /// Appends bytes; returns when they are with the system. One call at a time.
     /// - Throws: `AssetError.tooLarge`, `.diskFull`, `.unavailable`; then nothing of the file is left.
-    package func write(_ bytes: ByteBuffer) async throws(AssetError) {
+    package func write(_ bytes: some Collection<UInt8> & Sendable) async throws(AssetError) {
         try await work { [files, settings] writer in
             let before = writer.size
-            try writer.write(bytes.readableBytesView)
+            try writer.write(bytes)
             if before >> 22 != writer.size >> 22 { try files.requireSpace(settings) }
         }
     }
 
     /// Makes the file durable on this node.
-    /// - Throws: `AssetError.diskFull`, `.unavailable`; then nothing of the file is left.
-    package func finish() async throws(AssetError) -> AssetReference {
+    /// - Parameter expected: what it has to be.
+    /// - Throws: `AssetError.missing` where it is something else, `.diskFull`, `.unavailable`; then nothing of the file
+    ///   is left.
+    @discardableResult
+    package func finish(as expected: AssetReference? = nil) async throws(AssetError) -> AssetReference {
         let reference = try await work { [files, stampMilliseconds] writer in
-            try files.keep(&writer, time: stampMilliseconds())
+            try files.keep(&writer, time: stampMilliseconds(), as: expected)
         }
         _ = writer.withLock { $0.take() }
         ended()

@@ -255,9 +255,7 @@ extension Lane {
 
     private func confirm(_ ready: ReadReady, of replica: Replica) {
         guard let reads = replica.readBatches.removeValue(forKey: ready.id) else { return }
-        for read in reads where read.needsState {
-            replica.confirmedReads.append(Replica.ConfirmedRead(index: ready.index, read: read))
-        }
+        for read in reads where read.needsState { replica.confirm(read, at: ready.index) }
         runConfirmedReads(of: replica)
         for read in reads where !read.needsState { read.run() }
     }

@@ -169,7 +169,7 @@ extension Lane: PeerTransportDelegate {
 
     private func ticket(of terms: ReadTerms) -> ReadTicket {
         let milliseconds = terms.milliseconds > 0 ? terms.milliseconds : settings.requestDeadlineMilliseconds
-        return ReadTicket(container: terms.container, until: now.adding(milliseconds: milliseconds)) {
+        return ReadTicket(terms, until: now.adding(milliseconds: milliseconds)) {
             [clock = platform.clock] in clock.now
         }
     }

@@ -164,7 +164,8 @@ package final class Lane: @unchecked Sendable {
         let read = ReaderRead(
             request: request, group: group, applier: replica.applier, ticket: ticket, completion: completion)
         let run: @Sendable () -> Void = { [self] in perform(read) }
-        replica.reads.append(Replica.Read(run: run, fail: { completion(.failure($0)) }))
+        let least = ticket.isAfterLog ? replica.raft.lastLog.index : .zero
+        replica.reads.append(Replica.Read(least: least, run: run, fail: { completion(.failure($0)) }))
         scheduleFlush(of: group)
     }
 

@@ -29,6 +29,8 @@ final class Replica: @unchecked Sendable {
     struct Read {
         /// Whether it reads what was applied; if not, it waits only until this node is known to lead.
         var needsState = true
+        /// What must be applied, whether it was committed when the read came or not.
+        var least = LogIndex.zero
         var run: @Sendable () -> Void
         var fail: @Sendable (ReplicaError) -> Void
     }
@@ -43,6 +45,7 @@ final class Replica: @unchecked Sendable {
     var reads: [Read] = []
     /// Reads that share a round of heartbeats, by the id given to the core.
     var readBatches: [UInt64: [Read]] = [:]
+    /// By their indexes.
     var confirmedReads: Deque<ConfirmedRead> = []
     var nextReadID: UInt64 = 1
 
@@ -86,6 +89,13 @@ final class Replica: @unchecked Sendable {
     var incomingSnapshotPath: String?
     /// Received and waiting to be installed.
     var receivedSnapshot: ReceivedSnapshot?
+
+    /// A read's index is known. It runs once that is applied, and what it waits for beyond.
+    func confirm(_ read: Read, at confirmed: LogIndex) {
+        let index = max(confirmed, read.least)
+        let place = confirmedReads.lastIndex { $0.index <= index }.map { $0 + 1 } ?? 0
+        confirmedReads.insert(ConfirmedRead(index: index, read: read), at: place)
+    }
 
     func didHandOver(through index: LogIndex, now: MonotonicTime) {
         handedOver = index
@@ -178,12 +188,14 @@ package struct ReplicaStatus: Sendable {
 final class ReadTicket: Sendable {
     /// Whose read it is: containers take turns.
     let container: String
+    /// Whether it waits for all that the leader's log holds when it comes, not only for what is committed.
+    let isAfterLog: Bool
     private let deadline: MonotonicTime
     private let now: @Sendable () -> MonotonicTime
     private let isCancelled = Atomic(false)
 
-    init(container: String, until deadline: MonotonicTime, now: @escaping @Sendable () -> MonotonicTime) {
-        self.container = container
+    init(_ terms: ReadTerms, until deadline: MonotonicTime, now: @escaping @Sendable () -> MonotonicTime) {
+        (container, isAfterLog) = (terms.container, terms.isAfterLog)
         self.deadline = deadline
         self.now = now
     }

@@ -38,6 +38,8 @@ package enum ShardRead: Sendable {
     case notifications(NotificationsRead)
     /// Whether effects are delivered: one byte, 1 if they are.
     case isDelivered([OutboxMark])
+    /// Whether the tables count a file with this SHA-256: one byte, 1 if they do.
+    case countsAsset([UInt8])
     /// The group's feature level, as a number in the binary form.
     case level
 
@@ -57,7 +59,7 @@ package enum ShardRead: Sendable {
         case .keyValue(let store, _): store.container
         case .subscriptions(let read): read.subscriber.container
         case .notifications(let read): read.subscriber.container
-        case .isDelivered, .level: ""
+        case .isDelivered, .countsAsset, .level: ""
         }
     }
 

@@ -75,6 +75,7 @@ struct ShardReader {
                     ).encoded()))
         case .notifications(let read): try NotificationReader.answer(read, vault.secret, in: db)
         case .isDelivered(let marks): .found(ShardAnswer([try RecordTables.isDelivered(marks, in: db) ? 1 : 0]))
+        case .countsAsset(let sha256): .found(ShardAnswer([try RecordTables.countsAsset(sha256, in: db) ? 1 : 0]))
         case .level: .found(ShardAnswer([UInt8(clamping: try AppliedRow.level(of: db).rawValue)]))
         }
     }

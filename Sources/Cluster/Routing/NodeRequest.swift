@@ -49,6 +49,8 @@ struct ReadTerms: Hashable, Sendable {
     var container = ""
     /// From when the request arrives; 0 where the node that asks does not say.
     var milliseconds: UInt64 = 0
+    /// Whether it waits for all that the leader's log holds when it arrives, not only for what is committed.
+    var isAfterLog = false
 }
 
 /// The answer.
@@ -106,6 +108,7 @@ extension NodeRequest: WireCodable {
             writer.field(3, request)
             writer.field(14, terms.container)
             writer.field(15, terms.milliseconds)
+            writer.field(18, terms.isAfterLog)
         case .snapshot(let chunk): writer.field(4) { chunk.encode(to: &$0) }
         case .confer(let group, let request):
             writer.field(1, group.rawValue)
@@ -152,6 +155,7 @@ extension NodeRequest: WireCodable {
             case 13: request = .condition(GroupID(try reader.unsigned()))
             case 14: terms.container = try reader.string()
             case 15: terms.milliseconds = try reader.unsigned()
+            case 18: terms.isAfterLog = try reader.bool()
             case 16: request = try reader.parts { .holdAsset($0, group, from: $1) }
             case 17: request = try Self.readAsset(&reader)
             default: try reader.skip()

@@ -95,17 +95,19 @@ package final class Router: Sendable {
 
     /// Reads from the group's state as it is after everything acknowledged before this call. Where the task is
     /// cancelled, the read ends.
-    /// - Parameter container: whose read it is. Containers take turns; the directory's reads belong to none.
+    /// - Parameters:
+    ///   - container: whose read it is. Containers take turns; the directory's reads belong to none.
+    ///   - isAfterLog: whether it waits for all that the leader's log holds, not only for what is committed.
     package func read(
-        _ request: [UInt8], from group: GroupID, of container: String = "", by deadline: Deadline
+        _ request: [UInt8], from group: GroupID, of container: String = "", isAfterLog: Bool = false,
+        by deadline: Deadline
     ) async throws(ClusterError) -> [UInt8] {
         try await route(group, isWrite: false, by: deadline) { node in
             if Task.isCancelled { return .answered(.failure(.readEnded)) }
-            if node == self.nodeID {
-                return await self.readHere(request, from: group, of: container, by: deadline)
-            }
             let terms = ReadTerms(
-                container: container, milliseconds: deadline.millisecondsForOthers(at: self.platform.clock.now))
+                container: container, milliseconds: deadline.millisecondsForOthers(at: self.platform.clock.now),
+                isAfterLog: isAfterLog)
+            if node == self.nodeID { return await self.readHere(request, from: group, terms, by: deadline) }
             let attempt = await self.ask(node, .read(group, request: request, terms), by: deadline)
             guard case .noAnswer = attempt, self.platform.clock.now >= deadline.time else { return attempt }
             return .answered(.failure(.readEnded))
@@ -248,11 +250,11 @@ package final class Router: Sendable {
     }
 
     private func readHere(
-        _ request: [UInt8], from group: GroupID, of container: String, by deadline: Deadline
+        _ request: [UInt8], from group: GroupID, _ terms: ReadTerms, by deadline: Deadline
     ) async -> Attempt {
         let begin = platform.clock.now
         defer { timers.read.record(nanoseconds: nanoseconds(since: begin)) }
-        let ticket = ReadTicket(container: container, until: deadline.time) { [platform] in platform.clock.now }
+        let ticket = ReadTicket(terms, until: deadline.time) { [platform] in platform.clock.now }
         return await withTaskCancellationHandler {
             await call(by: deadline, overdue: .readEnded) { [lane] in
                 lane.read(request, from: group, ticket, completion: $0)

@@ -40,26 +40,6 @@ extension RecordTables {
             .blob(last?.sha256 ?? []), .integer(last.map { Int64($0.size) } ?? -1), .integer(Int64(clamping: limit))
         ) { AssetReference(sha256: $0.bytes(0), size: UInt64($0.integer(1))) }
     }
-
-    /// How many records' fields name each file, as counted; those of which none does any more are left out.
-    /// - Throws: `DatabaseError` on an I/O error.
-    package static func assetCounts(in db: Database) throws -> [AssetReference: Int64] {
-        let rows = try SQLStatement(cached: "SELECT sha256, size, named FROM asset WHERE named > 0", in: db).all {
-            (AssetReference(sha256: $0.bytes(0), size: UInt64($0.integer(1))), $0.integer(2))
-        }
-        return Dictionary(uniqueKeysWithValues: rows)
-    }
-
-    /// The same, recounted from all records that are stored.
-    /// - Throws: `DatabaseError` on an I/O error; `WireError` on a damaged row.
-    package static func recountAssets(in db: Database) throws -> [AssetReference: Int64] {
-        var counts: [AssetReference: Int64] = [:]
-        try SQLStatement(cached: "SELECT body FROM record WHERE deleted = 0", in: db).forEach([]) { row in
-            for asset in try decodeBody(row.bytes(0)).assets { counts[asset, default: 0] += 1 }
-            return true
-        }
-        return counts
-    }
 }
 
 extension RecordTransaction {

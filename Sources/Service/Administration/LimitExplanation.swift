@@ -62,7 +62,10 @@ package struct LimitExplanation: Sendable {
         }
         rules += try await quotas(of: database, action: action, directory)
         rules += Self.sizes(of: action, limits)
-        if action == .uploadAssets { rules.append(unsaved(own?.owner, limits, key)) }
+        if action == .uploadAssets {
+            rules += service.unsavedUploads.rules(
+                of: own?.owner, in: key.container, limit: limits[.unsavedAssetBytes], now: service.now)
+        }
         return rules
     }
 
@@ -123,16 +126,6 @@ package struct LimitExplanation: Sendable {
         return rules
     }
 
-    /// What a user uploads and saves in no record; how much that is is not known where none is named.
-    private func unsaved(_ user: String?, _ limits: ContainerLimits, _ key: SchemaKey) -> Rule {
-        let limit = limits[.unsavedAssetBytes]
-        let used = user.map { service.unsavedUploads.bytes(of: $0, in: key.container, now: service.now) }
-        return Rule(
-            name: ContainerLimit.unsavedAssetBytes.rawValue, limit: limit, used: used,
-            fires: used.map { $0 + UnsavedUploads.bytesMin > limit } ?? false,
-            reason: "bytes that a user uploads in a day and saves in no record, as far as this node knows")
-    }
-
     private static func sizes(of action: Action, _ limits: ContainerLimits) -> [Rule] {
         var rules = [
             Rule(
@@ -158,5 +151,29 @@ package struct LimitExplanation: Sendable {
         case .preferences, .other: break
         }
         return rules
+    }
+}
+
+extension UnsavedUploads {
+    /// What a user uploads and saves in no record, and the uploads that are under way; those of a user are not known
+    /// where none is named.
+    fileprivate func rules(
+        of user: String?, in container: String, limit: Int64, now: Int64
+    ) -> [LimitExplanation.Rule] {
+        let use = user.map { self.use(of: $0, in: container, now: now) }
+        func places(of whom: String, _ limit: Int, _ used: Int?) -> LimitExplanation.Rule {
+            LimitExplanation.Rule(
+                name: "\(whom)Uploads", limit: Int64(limit), used: used.map { Int64($0) },
+                fires: used.map { $0 >= limit } ?? false,
+                reason: "uploads of the \(whom) that one node takes at once; further ones are to be tried again")
+        }
+        return [
+            LimitExplanation.Rule(
+                name: ContainerLimit.unsavedAssetBytes.rawValue, limit: limit, used: use?.bytes,
+                fires: use.map { $0.bytes + Self.bytesMin > limit } ?? false,
+                reason: "bytes that a user uploads in a day and saves in no record, as far as this node knows"),
+            places(of: "user", userOpenMax, use?.open),
+            places(of: "container", containerOpenMax, open(in: container)),
+        ]
     }
 }

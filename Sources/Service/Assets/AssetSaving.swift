@@ -26,7 +26,7 @@ final class AssetSaving: Sendable {
     private let now: Int64
     /// Nil where no operation has an asset.
     private let secret: ClusterSecret?
-    private let present: PresentAssets
+    private let present: [PresentAsset: AssetReference]
     private let state = Mutex(State())
 
     /// Reads what the records have whose operations send back what they read.
@@ -41,7 +41,7 @@ final class AssetSaving: Sendable {
         guard dictionaries.contains(where: { !$0.isEmpty }) else {
             now = service.now
             secret = nil
-            present = PresentAssets()
+            present = [:]
             return
         }
         now = try service.trustedNow()
@@ -52,7 +52,7 @@ final class AssetSaving: Sendable {
             let names = fields.filter(\.isKept).map(\.name)
             if !names.isEmpty { kept.append((name, names)) }
         }
-        present = kept.isEmpty ? PresentAssets() : try await Assets(service, request).present(kept, in: zone, secret)
+        present = kept.isEmpty ? [:] : try await Assets(service, request).present(kept, in: zone, secret)
     }
 
     /// The fields of an operation that have asset dictionaries, and whether one of these lacks a receipt.
@@ -70,7 +70,8 @@ final class AssetSaving: Sendable {
     func resolver(of operation: RecordOperation, name: String) -> AssetResolver {
         AssetResolver { [self] (input, field) throws(AssetFault) in
             guard let text = input.receipt else {
-                guard let asset = present[name, field, input.fileChecksum ?? ""] else {
+                let place = PresentAsset(recordName: name, field: field, checksum: input.fileChecksum ?? "")
+                guard let asset = present[place] else {
                     throw AssetFault(
                         "receipt",
                         "is missing, and the field '\(field)' of record '\(name)' has no such file that it could keep: upload the "

@@ -84,8 +84,7 @@ package struct AssetTransfers: Sendable {
 
 /// A file that a client uploads. `finish` or `abandon` ends it.
 package final class IncomingAsset: Sendable {
-    /// Takes the bytes, after `count`.
-    package let file: AssetUpload
+    private let file: AssetUpload
     private let service: RecordService
     private let ticket: AssetUploadTicket
     private let owner: UnsavedUploads.Owner
@@ -103,15 +102,16 @@ package final class IncomingAsset: Sendable {
         self.unsavedBytesMax = unsavedBytesMax
     }
 
-    /// Counts bytes before they are written.
+    /// Counts bytes and appends them; returns when they are with the system. One call at a time.
     /// - Throws: `BAD_REQUEST` with 413 where the file has too many, `QUOTA_EXCEEDED` where the user has too much that
-    ///   no record has.
-    package func count(_ bytes: Int) throws(RequestFailure) {
-        let size = state.withLock(\.size) + UInt64(bytes)
+    ///   no record has, `TRY_AGAIN_LATER` where they cannot be written.
+    package func write(_ bytes: some Collection<UInt8> & Sendable) async throws(RequestFailure) {
+        let (count, size) = (bytes.count, state.withLock(\.size) + UInt64(bytes.count))
         guard size <= ticket.bytesMax else { throw Self.tooLarge(ticket.bytesMax) }
-        try service.unsavedUploads.grow(owner, by: bytes, to: size, limit: unsavedBytesMax)
+        try service.unsavedUploads.grow(owner, by: count, to: size, limit: unsavedBytesMax)
         state.withLock { $0.size = size }
-        service.usage.carried(bytes, for: ticket.zone.database)
+        service.usage.carried(count, for: ticket.zone.database)
+        do throws(AssetError) { try await file.write(bytes) } catch { throw RequestFailure(error) }
     }
 
     /// Counts and writes the next bytes.
@@ -148,7 +148,7 @@ package final class IncomingAsset: Sendable {
         return secret.dictionary(
             of: AssetReceipt(
                 asset: asset, zone: ticket.zone, recordType: ticket.recordType, field: ticket.field,
-                user: ticket.uploader, node: service.node.settings.nodeID.rawValue, expires: expires))
+                user: ticket.uploader, expires: expires))
     }
 
     /// Leaves nothing, unless it was finished.

@@ -159,9 +159,9 @@ package struct Assets: Sendable {
     /// The files that fields of records have now, by checksum.
     func present(
         _ records: [(name: String, fields: [String])], in zone: ZoneKey, _ secret: ClusterSecret
-    ) async throws(RequestFailure) -> PresentAssets {
+    ) async throws(RequestFailure) -> [PresentAsset: AssetReference] {
         let receipts = ShardRead.AssetRendering.receipts(zone: zone, user: "", expires: 0)
-        var present = PresentAssets()
+        var present: [PresentAsset: AssetReference] = [:]
         for (record, json) in zip(records, try await read(records, in: zone, receipts)) {
             for name in record.fields {
                 guard let value = json["fields"]?[name]?["value"] else { continue }
@@ -170,7 +170,7 @@ package struct Assets: Sendable {
                         let receipt = dictionary["receipt"]?.string.flatMap(Base64.decode),
                         let ticket = secret.ticket(receipt, as: AssetReceipt.self)
                     else { continue }
-                    present[record.name, name, checksum] = ticket.asset
+                    present[PresentAsset(recordName: record.name, field: name, checksum: checksum)] = ticket.asset
                 }
             }
         }
@@ -178,20 +178,11 @@ package struct Assets: Sendable {
     }
 }
 
-/// The files that fields of records have, by checksum.
-struct PresentAssets: Sendable {
-    private struct Place: Hashable {
-        var recordName: String
-        var field: String
-        var checksum: String
-    }
-
-    private var assets: [Place: AssetReference] = [:]
-
-    subscript(recordName: String, field: String, checksum: String) -> AssetReference? {
-        get { assets[Place(recordName: recordName, field: field, checksum: checksum)] }
-        set { assets[Place(recordName: recordName, field: field, checksum: checksum)] = newValue }
-    }
+/// A file that a field of a record has, as clients see it.
+struct PresentAsset: Hashable {
+    var recordName: String
+    var field: String
+    var checksum: String
 }
 
 extension RecordModification {

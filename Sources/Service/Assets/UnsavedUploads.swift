@@ -48,9 +48,9 @@ package final class UnsavedUploads: Sendable {
 
     /// Uploads of one container that may be under way at once: half of what the node takes, so that no container keeps
     /// the others out.
-    let containerOpenMax: Int
+    package let containerOpenMax: Int
     /// Uploads of one user that may be under way at once: half of those of a container.
-    let userOpenMax: Int
+    package let userOpenMax: Int
     /// Users whose uploads are counted; beyond them the counts start over.
     private static let ownersMax = 100_000
     /// What the smallest file counts for: files cost more than their bytes.
@@ -88,14 +88,18 @@ package final class UnsavedUploads: Sendable {
         if let refusal { throw refusal }
     }
 
-    /// Bytes that a user has under way on this node, or that came to any node and are in no record.
-    package func bytes(of user: String, in container: String, now: Int64) -> Int64 {
+    /// What a user has under way on this node, or has sent to any node and saved in no record.
+    /// - Returns: its bytes, and how many uploads are under way here.
+    package func use(of user: String, in container: String, now: Int64) -> (bytes: Int64, open: Int) {
         state.withLock { state in
-            guard let account = state.accounts[Owner(container: container, user: user)] else { return 0 }
+            guard let account = state.accounts[Owner(container: container, user: user)] else { return (0, 0) }
             let expired = account.files.filter { $0.value <= now }.keys
-            return account.bytes - expired.reduce(0) { $0 + Self.counted($1.size) }
+            return (account.bytes - expired.reduce(0) { $0 + Self.counted($1.size) }, account.open)
         }
     }
+
+    /// Uploads of a container that are under way on this node.
+    package func open(in container: String) -> Int { state.withLock { $0.open[container] ?? 0 } }
 
     /// Counts bytes of an upload as they arrive.
     /// - Parameter size: its bytes with these.

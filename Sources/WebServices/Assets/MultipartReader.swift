@@ -1,12 +1,9 @@
+import RecordModel
+import Service
+
 /// Takes the one file out of a body of `multipart/form-data` (RFC 7578) while that arrives. Pure; between two steps it
 /// holds no more than a part's head or the beginning of a boundary.
 struct MultipartReader {
-    /// What is wrong with the body.
-    struct Fault: Error, Equatable {
-        var problem: String
-        init(_ problem: String) { self.problem = problem }
-    }
-
     private enum Phase {
         case preamble
         /// Behind a boundary.
@@ -34,16 +31,18 @@ struct MultipartReader {
 
     /// - Parameter contentType: the header; nil is returned where it is not that of such a body.
     /// - Throws: where the header has no boundary.
-    init?(contentType: String?) throws(Fault) {
+    init?(contentType: String?) throws(RequestFailure) {
         guard let contentType, contentType.lowercased().hasPrefix("multipart/form-data") else { return nil }
         guard let boundary = Self.parameter("boundary", of: contentType), (1...70).contains(boundary.utf8.count) else {
-            throw Fault("Content-Type: multipart/form-data needs a boundary of 1 to 70 characters")
+            throw Self.fault("Content-Type: multipart/form-data needs a boundary of 1 to 70 characters")
         }
         delimiter = Array("\r\n--\(boundary)".utf8)
     }
 
+    private static func fault(_ problem: String) -> RequestFailure { RequestFailure(.badRequest, problem) }
+
     /// The file's bytes among those that came.
-    mutating func take(_ bytes: some Collection<UInt8>) throws(Fault) -> [UInt8] {
+    mutating func take(_ bytes: some Collection<UInt8>) throws(RequestFailure) -> [UInt8] {
         held += bytes
         var file: [UInt8] = []
         while try step(&file) {}
@@ -51,13 +50,13 @@ struct MultipartReader {
     }
 
     /// The body has ended.
-    func finish() throws(Fault) {
-        guard case .epilogue = phase else { throw Fault("the body ends before its last boundary") }
-        guard hasFile else { throw Fault("the body has no file: a part named 'files', or one with a filename") }
+    func finish() throws(RequestFailure) {
+        guard case .epilogue = phase else { throw Self.fault("the body ends before its last boundary") }
+        guard hasFile else { throw Self.fault("the body has no file: a part named 'files', or one with a filename") }
     }
 
     /// - Returns: whether there is more to do with what is held.
-    private mutating func step(_ file: inout [UInt8]) throws(Fault) -> Bool {
+    private mutating func step(_ file: inout [UInt8]) throws(RequestFailure) -> Bool {
         switch phase {
         case .preamble, .other:
             let (count, isFound) = beforeDelimiter()
@@ -76,7 +75,7 @@ struct MultipartReader {
         }
     }
 
-    private mutating func passDelimiter(_ isFound: Bool) throws(Fault) -> Bool {
+    private mutating func passDelimiter(_ isFound: Bool) throws(RequestFailure) -> Bool {
         guard isFound else { return false }
         try drop(delimiter.count)
         phase = .boundary
@@ -103,7 +102,7 @@ struct MultipartReader {
     }
 
     /// `--` ends the body; otherwise the line ends, and a part's head begins.
-    private mutating func passBoundary() throws(Fault) -> Bool {
+    private mutating func passBoundary() throws(RequestFailure) -> Bool {
         guard held.count >= 2 else { return false }
         if held[0] == UInt8(ascii: "-"), held[1] == UInt8(ascii: "-") {
             phase = .epilogue
@@ -111,18 +110,20 @@ struct MultipartReader {
         }
         while let first = held.first, first == UInt8(ascii: " ") || first == UInt8(ascii: "\t") { try drop(1) }
         guard held.count >= 2 else { return false }
-        guard held[0] == 0x0D, held[1] == 0x0A else { throw Fault("a boundary is not the whole of its line") }
+        guard held[0] == 0x0D, held[1] == 0x0A else { throw Self.fault("a boundary is not the whole of its line") }
         // The line's end stays: a head without fields is an empty line.
         phase = .head
         return true
     }
 
-    private mutating func passHead() throws(Fault) -> Bool {
+    private mutating func passHead() throws(RequestFailure) -> Bool {
         let end: [UInt8] = [0x0D, 0x0A, 0x0D, 0x0A]
         let unknown = max(searched - end.count + 1, 0)..<held.count
         guard let start = unknown.first(where: { held[$0...].starts(with: end) }) else {
             searched = held.count
-            if held.count > Self.headBytesMax { throw Fault("a part's head has more than \(Self.headBytesMax) bytes") }
+            if held.count > Self.headBytesMax {
+                throw Self.fault("a part's head has more than \(Self.headBytesMax) bytes")
+            }
             return false
         }
         searched = 0
@@ -132,17 +133,17 @@ struct MultipartReader {
         let isFile =
             Self.parameter("name", of: disposition) == "files"
             || ["filename", "filename*"].contains { Self.parameter($0, of: disposition) != nil }
-        if isFile, hasFile { throw Fault("the body has more than one file; each has an upload URL of its own") }
+        if isFile, hasFile { throw Self.fault("the body has more than one file; each has an upload URL of its own") }
         hasFile = hasFile || isFile
         phase = isFile ? .file : .other
         return true
     }
 
-    private mutating func drop(_ count: Int) throws(Fault) {
+    private mutating func drop(_ count: Int) throws(RequestFailure) {
         overhead += count
         held.removeFirst(count)
         guard overhead <= Self.overheadBytesMax else {
-            throw Fault("the body has more than \(Self.overheadBytesMax) bytes beside its file")
+            throw Self.fault("the body has more than \(Self.overheadBytesMax) bytes beside its file")
         }
     }
 

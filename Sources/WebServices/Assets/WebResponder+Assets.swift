@@ -54,7 +54,9 @@ extension WebResponder {
 
     private func upload(_ call: WebCall, _ headers: inout AnswerHeaders) async throws(RequestFailure) -> Reply {
         let ticket = try await ticket(of: call, as: AssetUploadTicket.self)
-        var multipart = try Self.multipart(call)
+        var multipart =
+            call.request.method == .post
+            ? try MultipartReader(contentType: call.request.headers[.contentType]) : nil
         let length = call.request.headers[.contentLength].flatMap(UInt64.init)
         let overhead = multipart == nil ? 0 : UInt64(MultipartReader.overheadBytesMax)
         if let length, length > ticket.bytesMax + overhead { throw IncomingAsset.tooLarge(ticket.bytesMax) }
@@ -76,15 +78,6 @@ extension WebResponder {
         }
     }
 
-    private static func multipart(_ call: WebCall) throws(RequestFailure) -> MultipartReader? {
-        guard call.request.method == .post else { return nil }
-        do throws(MultipartReader.Fault) {
-            return try MultipartReader(contentType: call.request.headers[.contentType])
-        } catch {
-            throw RequestFailure(.badRequest, error.problem)
-        }
-    }
-
     private static let tooManyTransfers = RequestFailure(
         ServiceError.nothingDone("this node has as many files on their way as it may; use another one"))
 
@@ -100,22 +93,17 @@ extension WebResponder {
             if let problem = pace.problem(after: count, now: context.service.uptime) {
                 throw RequestFailure(.badRequest, problem, details: .bodyTooSlow)
             }
-            var bytes = part
-            do throws(MultipartReader.Fault) {
-                if let taken = try multipart?.take(part.readableBytesView) { bytes = ByteBuffer(bytes: taken) }
-            } catch {
-                throw RequestFailure(.badRequest, error.problem)
+            if let bytes = try multipart?.take(part.readableBytesView) {
+                if !bytes.isEmpty { try await file.write(bytes) }
+            } else {
+                try await file.write(part.readableBytesView)
             }
-            guard bytes.readableBytes > 0 else { continue }
-            try await file.write(bytes)
         }
         let isWhole = length.map { $0 == count } ?? (call.clientDisconnect?.isOver != true)
         guard isWhole else {
             throw RequestFailure(.badRequest, "the body ended after \(count) bytes, before it was whole")
         }
-        do throws(MultipartReader.Fault) { try multipart?.finish() } catch {
-            throw RequestFailure(.badRequest, error.problem)
-        }
+        try multipart?.finish()
     }
 
     private static func next(_ parts: inout RequestBody.AsyncIterator) async throws(RequestFailure) -> ByteBuffer? {

@@ -99,7 +99,7 @@ struct AssetGetCommand: ClientCommand {
             throw CommandFailure(
                 assets.isEmpty
                     ? "the field \(field) of the record \(name) has no asset"
-                    : "the field \(field) of the record \(name) has \(assets.count) assets")
+                    : "the field \(field) of the record \(name) has no asset \(number), but \(assets.count) in all")
         }
         return assets[number - 1].asset
     }

@@ -199,15 +199,23 @@ struct UsageReport {
     }
 
     private var databaseTable: String {
-        var table = Table(headings: ["ENVIRONMENT", "DATABASE", "USER", "RECORDS", "BYTES", "LIMIT", "USED"])
-        for database in databases {
-            let used = database.amount("bytes") ?? 0
-            let limit = database.amount("limitBytes")
-            table.add([
-                database.text("environment"), database.text("scope"), Self.user(of: database),
-                Units.count(database.amount("records") ?? 0), Units.bytes(used),
-                limit.map { LimitValue.text($0, .bytes) } ?? "", Self.percent(used, of: limit) ?? "",
+        var table = Table(
+            headings: [
+                "ENVIRONMENT", "DATABASE", "USER", "RECORDS", "BYTES", "LIMIT", "USED", "ASSETS", "LIMIT", "USED",
             ])
+        for database in databases {
+            let amounts = [("bytes", "limitBytes"), ("assetBytes", "limitAssetBytes")].flatMap { used, limit in
+                let (used, limit) = (database.amount(used) ?? 0, database.amount(limit))
+                return [
+                    Units.bytes(used), limit.map { LimitValue.text($0, .bytes) } ?? "",
+                    Self.percent(used, of: limit) ?? "",
+                ]
+            }
+            table.add(
+                [
+                    database.text("environment"), database.text("scope"), Self.user(of: database),
+                    Units.count(database.amount("records") ?? 0),
+                ] + amounts)
         }
         return table.text
     }
@@ -248,8 +256,9 @@ struct UsageReport {
     }
 
     private static func counts(_ json: JSONValue) -> String {
-        "\(json.amount("records").map(String.init) ?? "?") records with "
-            + "\(json.amount("bytes").map(String.init) ?? "?") bytes"
+        let assets = json.amount("assetBytes") ?? 0
+        return "\(json.amount("records").map(String.init) ?? "?") records with "
+            + "\(json.amount("bytes").map(String.init) ?? "?") bytes" + (assets == 0 ? "" : " and \(assets) of assets")
     }
 }
 

@@ -54,7 +54,7 @@ extension WaitingClusterSuites {
         func upload(_ bytes: [UInt8], to node: ClusterNode) async throws -> AssetReference {
             let upload = try await node.receiveAsset(limit: 10 << 20)
             for start in stride(from: 0, to: bytes.count, by: 100_000) {
-                try await upload.write(ByteBuffer(bytes: bytes[start..<min(start + 100_000, bytes.count)]))
+                try await upload.write(bytes[start..<min(start + 100_000, bytes.count)])
             }
             return try await upload.finish()
         }
@@ -232,10 +232,10 @@ extension WaitingClusterSuites {
                 _ = try await node.receiveAsset(limit: 10)
             }
             await #expect(throws: AssetError.tooLarge(limit: 10)) {
-                try await large.write(ByteBuffer(bytes: [UInt8](repeating: 0, count: 11)))
+                try await large.write([UInt8](repeating: 0, count: 11))
             }
             let given = try await node.receiveAsset(limit: 10)
-            try await given.write(ByteBuffer(bytes: [1, 2]))
+            try await given.write([UInt8]([1, 2]))
             await given.abandon()
             await #expect(throws: AssetError.self) { _ = try await given.finish() }
             #expect(try listFolder(at: cluster.dataPath(1) + "/assets/incoming").isEmpty)

@@ -1,8 +1,8 @@
 import Crypto
 import Directory
 import Foundation
+import GRDB
 import Logging
-import NIOCore
 import PeerTransport
 import RaftCore
 import RecordModel
@@ -111,6 +111,48 @@ extension WaitingClusterSuites.AssetClusterTests {
         try await cluster.shutDown()
     }
 
+    @Test(
+        "while a replica cannot apply, its leader tells which files it will name: these stay, the others go",
+        .timeLimit(.minutes(2)))
+    func failingReplica() async throws {
+        let cluster = try await cluster(3) { settings in
+            settings.shardCount = 1
+            settings.assets.graceMilliseconds = 3_600_000
+        }
+        let first = try cluster.node(1)
+        let group = first.map.group(of: Commands.zone)
+        let leads = [first.leader(of: group), first.map.preferredLeader(of: group)].map { $0?.rawValue }
+        let id = try #require((1...3).first { !leads.contains($0) })
+        let node = try cluster.node(id)
+        func failure() async -> String? { await node.status().first { $0.group == group }?.applyFailure }
+        var configuration = GRDB.Configuration()
+        configuration.busyMode = .timeout(10)
+        configuration.allowsUnsafeTransactions = true
+        // While somebody else writes to its database, the replica applies nothing.
+        let path = cluster.dataPath(id) + "/shards/0000.sqlite"
+        let writer = try DatabaseQueue(path: path, configuration: configuration)
+        try await writer.writeWithoutTransaction { try $0.execute(sql: "BEGIN IMMEDIATE") }
+        let named = try await upload(bytes(1_000), to: node)
+        let unsaved = try await upload(bytes(2_000), to: node)
+        for asset in [named, unsaved] { try await node.holdAsset(asset, in: group) }
+        try await save("a", named, on: node)
+        try await awaitTrue("the replica does not apply it") { await failure() != nil }
+        for asset in [named, unsaved] { try age(asset, by: 3_700, on: id, cluster) }
+        try await awaitTrue("what no record names goes") { try await !node.assets.holds(unsaved) }
+        // Each new file is counted by a look through all of them that began after the last one.
+        for count in 1...2 {
+            _ = try await upload(bytes(count), to: node)
+            try await awaitTrue("files are looked through") { node.assetCounts.files == UInt64(1 + count) }
+        }
+        #expect(await failure() != nil)
+        #expect(try await node.assets.holds(named))
+        try await writer.writeWithoutTransaction { try $0.execute(sql: "ROLLBACK") }
+        try writer.close()
+        try await awaitTrue("the replica goes on") { await failure() == nil }
+        #expect(try await download(named, from: node) == bytes(1_000))
+        try await cluster.shutDown()
+    }
+
     @Test("a file that too few nodes could hold counts as unsaved: it stays on the disk of the node that took it")
     func heldByTooFew() async throws {
         let cluster = try await cluster(3) { settings in
@@ -133,12 +175,7 @@ extension WaitingClusterSuites.AssetClusterTests {
                 expires: .max)
             let incoming = IncomingAsset(service, ticket, file, owner: owner, unsavedBytesMax: .max)
             do throws(RequestFailure) {
-                try incoming.count(bytes.count)
-                do throws(AssetError) {
-                    try await file.write(ByteBuffer(bytes: bytes))
-                } catch {
-                    throw RequestFailure(error)
-                }
+                try await incoming.write(bytes)
                 _ = try await incoming.finish()
             } catch {
                 await incoming.abandon()

@@ -162,14 +162,14 @@ struct ReadTicketTests {
         for looksMax in [UInt64(0), 1, 2] {
             let clock = LookedAtClock()
             let ticket = ReadTicket(
-                container: "c", until: MonotonicTime(nanoseconds: looksMax + 1), now: clock.next)
+                ReadTerms(container: "c"), until: MonotonicTime(nanoseconds: looksMax + 1), now: clock.next)
             #expect(throws: ShardDatabaseError.readEnded) {
                 try database.read(while: { ticket.isWanted }) { try machine.read(feed, in: $0) }
             }
             #expect(clock.count == looksMax + 1)
         }
         let ticket = ReadTicket(
-            container: "c", until: MonotonicTime(nanoseconds: .max), now: LookedAtClock().next)
+            ReadTerms(container: "c"), until: MonotonicTime(nanoseconds: .max), now: LookedAtClock().next)
         _ = try database.read(while: { ticket.isWanted }) { try machine.read(feed, in: $0) }
         ticket.cancel()
         #expect(!ticket.isWanted)

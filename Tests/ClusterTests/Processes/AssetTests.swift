@@ -145,13 +145,18 @@ extension ClusterSuites {
             let open = 16
             var clients: [RawClient] = []
             for target in targets.prefix(open) {
-                clients.append(try await slowUpload(cluster, target, size: 40 << 20, drop: 1_000))
+                clients.append(try await slowUpload(cluster, target, size: 40 << 20, drop: 5_000))
             }
             try await awaitState("they are under way") {
                 try files().count
             } until: {
                 $0 == open
             }
+            let explained = try await cluster.client.admin(
+                "GET", "limits/explain?container=\(cluster.container)&action=assets/upload&user=\(cluster.user)")
+            #expect(explained["verdict"]?.string?.hasPrefix("refused by userUploads") == true, "\(explained)")
+            let used = explained["rules"]?.array?.first { $0["name"]?.string == "containerUploads" }?["used"]
+            #expect(used == .integer(Int64(open)), "\(explained)")
             let refused = try await withThrowingTaskGroup(of: Bool.self) { group in
                 var refused = 0
                 for (place, target) in targets.enumerated() {

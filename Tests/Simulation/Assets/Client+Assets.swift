@@ -78,11 +78,12 @@ extension Client {
         return nil
     }
 
-    /// Begins an upload and goes away.
-    private func beginUpload() async {
+    /// Begins an upload and goes away, after 10 s where a node is named.
+    func beginUpload(at node: Int? = nil) async {
         let content = files.newContent(using: &world.generator)
         guard let url = await uploadURL(in: 0) else { return }
-        let end = (world.random(0...content.count), UInt64(world.random(0...10_000)))
+        if let node { goTo(node) }
+        let end = (world.random(0...content.count), UInt64(world.random((node == nil ? 0 : 10_000)...10_000)))
         _ = await ask(repeats: false, triesMax: 1) { visit throws(RequestFailure) in
             try await visit.upload(content, to: url, cutAfter: end)
         }

@@ -12,9 +12,15 @@ extension Simulation {
         guard recorder.files.isUsed, recorder.isSetUp else { return }
         // One that was started and never added answers nobody.
         let present = nodes.filter { $0.running != nil && newestMap?.node(UInt64($0.number)) != nil }
-        // Every node takes files again.
+        // A node without room refuses files, however often it is asked, and takes them again once it has room.
         for node in present {
+            node.diskFaults.roomForAssets = 0
+            readBack { await $0.uploadInVain(at: node.number) }
+            node.diskFaults.roomForAssets = nil
             readBack { await $0.uploadAndSave(at: node.number) }
+        }
+        for crash in [SimulatedDisk.Crash.power, .process, nil] {
+            guard breakUploads(present, by: crash) else { return }
         }
         readBack { await $0.findPhotos() }
         // What records gave up is to be had for a while by the addresses that were known.
@@ -26,12 +32,35 @@ extension Simulation {
         }
         readBack { await $0.findPhotos() }
         let photos = recorder.files.live
+        damage(photos)
         awaitTidiness(photos)
         for photo in photos {
             for node in present { readBack { await $0.download(photo, at: node.number) } }
         }
         readBack { await $0.recountUsage() }
         for node in nodes { node.noteAssetCounts() }
+    }
+
+    /// Ends all nodes at once while files come in, or has the clients go away: what was acknowledged is there later,
+    /// and of the rest nothing is.
+    /// - Returns: whether all are back.
+    private func breakUploads(_ present: [SimulatedNode], by crash: SimulatedDisk.Crash?) -> Bool {
+        for (client, node) in zip(clients, present) { client.perform { await $0.beginUpload(at: node.number) } }
+        world.run(until: world.now + 3 * World.second)
+        if let crash {
+            for node in present { node.crash(crash) }
+            for node in present { node.start() }
+        }
+        return wait(seconds: 120, "a node does not come back after all crashed in uploads") { [unowned self] in
+            clientsHaveEnded() && isUpgraded
+        }
+    }
+
+    /// Has the first node's disk damage a file that a record names, which its node must find.
+    private func damage(_ photos: [Client.Photo]) {
+        guard options.loss == nil, nodes[0].running != nil else { return }
+        let named = Set(photos.compactMap { clients[0].fileName($0.checksum) })
+        damageFile(of: nodes[0], among: nodes[0].assetFiles.filter(named.contains))
     }
 
     /// Waits until nodes have the files that their groups' records name, and no others.
@@ -74,6 +103,13 @@ extension Simulation {
 }
 
 extension Client {
+    /// Tries to upload more often than a node takes uploads at a time, to one that has no room.
+    func uploadInVain(at node: Int) async {
+        for _ in 0...SimulatedNode.uploadsMax where await upload(in: 0, at: node) != nil {
+            recorder.violated("node \(node) takes a file that it has no room for")
+        }
+    }
+
     /// Every node takes uploads and saves once all is mended.
     func uploadAndSave(at node: Int) async {
         for _ in 0..<20 {

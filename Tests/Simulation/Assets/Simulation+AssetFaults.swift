@@ -6,11 +6,14 @@ import Storage
 
 // What disks do to files of assets, and how nodes keep these here.
 extension SimulatedNode {
+    /// Uploads that a node takes at a time.
+    static let uploadsMax = 6
+
     /// Times as short as a simulation needs them.
     func assetSettings(_ disk: SimulatedDisk) -> AssetSettings {
         var settings = AssetSettings()
         settings.disk = disk
-        settings.uploadsMax = 6
+        settings.uploadsMax = Self.uploadsMax
         settings.pieceMilliseconds = 1_500
         settings.holdMilliseconds = 4_000
         settings.graceMilliseconds = FileBook.graceMilliseconds
@@ -46,7 +49,7 @@ extension Simulation {
         world.schedule(after: world.milliseconds(20_000...60_000), .fault, for: nil) { [unowned self] in
             guard !isHealed else { return }
             if !isCalm {
-                damageFile(of: nodes[0])
+                damageFile(of: nodes[0], among: nodes[0].assetFiles.filter { !$0.hasPrefix("incoming/") })
                 if world.chance(50) { fillDiskForFiles(of: world.pick(nodes)) }
             }
             scheduleRot()
@@ -57,14 +60,13 @@ extension Simulation {
     private func fillDiskForFiles(of node: SimulatedNode) {
         count("noRoomForFiles")
         world.note("FAULT the disk of node \(node.number) has no room for files")
-        node.diskFaults.roomForAssets = world.random(0...50_000)
+        node.diskFaults.roomForAssets = world.random(0...(world.chance(50) ? 2_000 : 50_000))
         world.schedule(after: world.milliseconds(5_000...30_000), .fault, for: nil) {
             node.diskFaults.roomForAssets = nil
         }
     }
 
-    private func damageFile(of node: SimulatedNode) {
-        let names = node.assetFiles.filter { !$0.hasPrefix("incoming/") }
+    func damageFile(of node: SimulatedNode, among names: [String]) {
         guard node.isEnlisted, !names.isEmpty else { return }
         let name = world.pick(names)
         let path = "\(node.folder)/assets/\(name)"

@@ -24,29 +24,28 @@ extension Visit {
     func upload(
         _ content: [UInt8], to url: String, cutAfter end: (bytes: Int, milliseconds: UInt64)?
     ) async throws(RequestFailure) -> AssetDictionary? {
+        do throws(RequestFailure) {
+            return try await send(content, to: url, cutAfter: end)
+        } catch {
+            if error.error.reason.contains("\(AssetError.diskFull)") { met(.fullDiskInUpload) }
+            throw error
+        }
+    }
+
+    private func send(
+        _ content: [UInt8], to url: String, cutAfter end: (bytes: Int, milliseconds: UInt64)?
+    ) async throws(RequestFailure) -> AssetDictionary? {
         let transfers = AssetTransfers(service)
         var notes = RequestNotes()
         let ticket = try await transfers.open(
             Base64URL.decode(url.split(separator: "/").last.map(String.init) ?? ""), as: AssetUploadTicket.self,
             address: nil)
-        let incoming: IncomingAsset
-        do throws(RequestFailure) {
-            incoming = try await transfers.receive(ticket, &notes)
-        } catch {
-            if error.error.reason.contains("\(AssetError.diskFull)") { met(.fullDiskInUpload) }
-            throw error
-        }
+        let incoming = try await transfers.receive(ticket, &notes)
         do throws(RequestFailure) {
             var offset = 0
             while offset < min(content.count, end?.bytes ?? content.count) {
                 let next = min(content.count, offset + 65_000)
-                try incoming.count(next - offset)
-                do throws(AssetError) {
-                    try await incoming.file.write(ByteBuffer(bytes: content[offset..<next]))
-                } catch {
-                    if error == .diskFull { met(.fullDiskInUpload) }
-                    throw RequestFailure(error)
-                }
+                try await incoming.write(content[offset..<next])
                 offset = next
             }
             if let end {

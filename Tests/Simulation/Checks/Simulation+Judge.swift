@@ -34,7 +34,7 @@ extension Simulation {
         checkFiles()
     }
 
-    private var clientsHaveEnded: () -> Bool {
+    var clientsHaveEnded: () -> Bool {
         { [unowned self] in clients.allSatisfy(\.hasEnded) && manager.hasEnded }
     }
 
@@ -45,7 +45,7 @@ extension Simulation {
 
     /// Lets time pass until something holds.
     /// - Returns: whether it did in time; if not, that is a violation.
-    private func wait(seconds: UInt64, _ complaint: String, until condition: () -> Bool) -> Bool {
+    func wait(seconds: UInt64, _ complaint: String, until condition: () -> Bool) -> Bool {
         let end = world.now + seconds * World.second
         while !condition() {
             guard world.now < end else {

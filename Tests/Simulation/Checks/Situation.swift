@@ -57,8 +57,8 @@ package enum Situation: String, Sendable, CaseIterable, Codable {
     package var seedsPerThousandMin: Int {
         switch self {
         case .lostSync, .expiredToken: 5
-        case .tornWrite, .failedRead, .fullDiskInUpload, .judgedTime, .secondLoss, .snapshotWithEffects,
-            .readUnderDeposedLeader, .readThroughPeer:
+        case .tornWrite, .failedRead, .judgedTime, .secondLoss, .snapshotWithEffects, .readUnderDeposedLeader,
+            .readThroughPeer:
             20
         default: 100
         }

@@ -4,8 +4,8 @@ extension Mutant {
         Mutant(
             "read before what was committed is applied",
             Edit(
-                "Cluster/Lane/Lane+Effects.swift", "Replica.ConfirmedRead(index: ready.index, read: read)",
-                "Replica.ConfirmedRead(index: PLANTED ? .zero : ready.index, read: read)")),
+                "Cluster/Lane/Replica.swift", "let index = max(confirmed, read.least)",
+                "let index = PLANTED ? .zero : max(confirmed, read.least)")),
         Mutant(
             "take another leader's entry for one's own",
             Edit(

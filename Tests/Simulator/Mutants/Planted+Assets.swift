@@ -53,8 +53,8 @@ extension Mutant {
             "what a peer sent is not compared with what was asked for",
             hiddenBy: "files are sealed in chunks here, and a node whose file is damaged gives no bytes of it",
             .init(
-                "Cluster/Assets/AssetExchange.swift", "try files.keep(&$0, time: time, as: asset)",
-                "try files.keep(&$0, time: time, as: PLANTED ? nil : asset)")),
+                "Cluster/Assets/AssetUpload.swift", "stampMilliseconds(), as: expected)",
+                "stampMilliseconds(), as: PLANTED ? nil : expected)")),
         // After a few files the node fetches none any more.
         Mutant(
             "a place for a fetch is never free again",
