@@ -31,7 +31,7 @@ struct Mutant: Sendable {
     private static let planted = [
         plantedInConsensus, plantedInLog, plantedInSnapshots, plantedInApply, plantedInMembership, plantedInDirectory,
         plantedInRecords, plantedInKeyValues, plantedInQuotas, plantedInRates, plantedInSessions, plantedInSchemas,
-        plantedInAudit, plantedInAssets,
+        plantedInAudit, plantedInAssets, plantedInSubscriptions, plantedInShares,
     ].flatMap(\.self)
 }
 
