@@ -1,7 +1,6 @@
 import Admission
 package import Cluster
 package import Directory
-package import NIOCore
 import PeerTransport
 import RaftCore
 package import RecordModel
@@ -111,13 +110,6 @@ package final class IncomingAsset: Sendable {
         try service.unsavedUploads.grow(owner, by: count, to: size, limit: unsavedBytesMax)
         state.withLock { $0.size = size }
         service.usage.carried(count, for: ticket.zone.database)
-        do throws(AssetError) { try await file.write(bytes) } catch { throw RequestFailure(error) }
-    }
-
-    /// Counts and writes the next bytes.
-    /// - Throws: as `count`; `TRY_AGAIN_LATER` where they cannot be written.
-    package func write(_ bytes: ByteBuffer) async throws(RequestFailure) {
-        try count(bytes.readableBytes)
         do throws(AssetError) { try await file.write(bytes) } catch { throw RequestFailure(error) }
     }
 
