@@ -27,7 +27,7 @@ package final class RecordService: Sendable {
     /// What users uploaded and no record has.
     package let unsavedUploads: UnsavedUploads
     /// Requests whose credentials were wrong, by address.
-    package let failedAuthentications: AddressLimiter
+    let failedAuthentications: AddressLimiter
     /// Attempts to sign in or up.
     let signIns = SignInAttempts()
     /// How many requests this node works on at once, shared fairly between containers.
@@ -137,7 +137,7 @@ package final class RecordService: Sendable {
     }
 
     /// - Throws: `INTERNAL_ERROR` where the node has no encryption key.
-    package func requireSigner() throws(RequestFailure) -> SessionSigner {
+    func requireSigner() throws(RequestFailure) -> SessionSigner {
         guard let signer else {
             throw RequestFailure(
                 .internalError,
@@ -156,8 +156,8 @@ extension RecordService {
     /// What the node counts and times.
     package var metrics: MetricsRegistry { node.settings.metrics }
 
-    /// What the node counted, as lines of Prometheus's text form.
-    package func metricLines() async -> [String] { await NodeMetrics.lines(of: node) }
+    /// What the node and its watches counted, as lines of Prometheus's text form.
+    package func metricLines() async -> [String] { await NodeMetrics.lines(of: node) + watches.lines }
 
     /// Whether a restore is under way.
     package var isRestoring: Bool { node.isRestoring }
@@ -277,7 +277,7 @@ extension RecordService {
 }
 
 /// Decodes what another part of the cluster encoded.
-package func unpacked<Value: WireDecodable>(
+func unpacked<Value: WireDecodable>(
     _ bytes: [UInt8], as _: Value.Type = Value.self
 ) throws(RequestFailure) -> Value {
     do throws(WireError) {

@@ -233,7 +233,7 @@ extension WatchHub {
     static let queuedLooksMax = 16_384
 
     /// Lines of the Prometheus text form.
-    package var lines: [String] {
+    var lines: [String] {
         let (watches, counts) = counts
         return [
             "# TYPE zonekeeper_watches gauge", "zonekeeper_watches \(watches)",

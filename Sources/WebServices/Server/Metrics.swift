@@ -8,7 +8,6 @@ package final class Metrics: Sendable {
     private let registry: MetricsRegistry
     private let requests = Mutex<[Key: Request]>([:])
     private let edge = Mutex<EdgeCounters?>(nil)
-    private let watches = Mutex<WatchHub?>(nil)
 
     private struct Key: Hashable {
         var route: String
@@ -25,9 +24,6 @@ package final class Metrics: Sendable {
 
     /// Shows what a server's edge counts, too.
     func follow(_ counters: EdgeCounters) { edge.withLock { $0 = counters } }
-
-    /// Shows those who wait for preferences to change, too.
-    func follow(_ hub: WatchHub) { watches.withLock { $0 = hub } }
 
     /// Counts a request and how long its answer took; that of a stream begins to be sent then.
     func count(route: String, status: Int, nanoseconds: UInt64) {
@@ -49,9 +45,7 @@ package final class Metrics: Sendable {
 
     /// The Prometheus text form.
     func text(of service: RecordService) async -> String {
-        var lines = await service.metricLines()
-        lines += edge.withLock(\.self)?.lines ?? []
-        lines += watches.withLock(\.self)?.lines ?? []
+        let lines = await service.metricLines() + (edge.withLock(\.self)?.lines ?? [])
         return lines.joined(separator: "\n") + "\n" + registry.text
     }
 }

@@ -26,10 +26,7 @@ package final class WebContext: Sendable {
     }
 
     /// Begins what goes on beside the requests; the node is started.
-    package func start() {
-        service.start()
-        metrics.follow(service.watches)
-    }
+    package func start() { service.start() }
 
     /// Ends it; no more requests come.
     package func stop() async {
