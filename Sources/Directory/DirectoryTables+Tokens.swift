@@ -97,8 +97,7 @@ extension DirectoryTables {
         try Invariant.check(
             db.changesCount == bodies.count,
             "account \(accountID) has \(bodies.count) sessions, and \(db.changesCount) were ended")
-        return try SessionTotals.changes(
-            byRemoving: try bodies.map { try Token(decoding: [UInt8]($0)) }, in: db)
+        return try SessionTotals.changes(byRemoving: try bodies.map { try Token(decoding: [UInt8]($0)) }, in: db)
     }
 
     static func createServerKey(_ key: ServerKey, in db: Database) throws -> [DirectoryChange] {

@@ -39,6 +39,7 @@ extension ShardRead: WireCodable {
         case .notifications(let read): read.write(32, to: &writer)
         case .isDelivered(let marks): ShardList(marks).write(33, to: &writer)
         case .level: writer.field(34, true)
+        case .logReader(let subscriber, let name): writer.parts(35, subscriber, name)
         }
     }
 
@@ -94,6 +95,7 @@ extension ShardRead: WireCodable {
             case 32: read = .notifications(try reader.message())
             case 33: read = .isDelivered(try reader.message(ShardList<OutboxMark>.self).elements)
             case 34: read = try reader.bool() ? .level : nil
+            case 35: read = try reader.parts { .logReader($0, name: $1) }
             default: try reader.skip()
             }
         }

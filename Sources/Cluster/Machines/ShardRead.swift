@@ -36,6 +36,8 @@ package enum ShardRead: Sendable {
     /// A JSON object; as of key-value stores, the answer has a token, how many notifications it has, or why the token
     /// cannot be followed.
     case notifications(NotificationsRead)
+    /// A `LogReader` of a user's notifications, by its name; nothing where there is none.
+    case logReader(DatabaseKey, name: String)
     /// Whether effects are delivered: one byte, 1 if they are.
     case isDelivered([OutboxMark])
     /// The group's feature level, as a number in the binary form.
@@ -57,6 +59,7 @@ package enum ShardRead: Sendable {
         case .keyValue(let store, _): store.container
         case .subscriptions(let read): read.subscriber.container
         case .notifications(let read): read.subscriber.container
+        case .logReader(let subscriber, _): subscriber.container
         case .isDelivered, .level: ""
         }
     }

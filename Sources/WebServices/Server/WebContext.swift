@@ -15,10 +15,17 @@ package final class WebContext: Sendable {
     let transfers = BodyBudget(bytesMax: 256 << 20)
 
     let console: ConsolePages
+    private let webhooks: any WebhookTransport
 
-    /// - Parameter consoleFolder: where the console's files are, in place of those in the binary.
-    package init(service: RecordService, administrator: AdministratorToken, consoleFolder: String? = nil) {
+    /// - Parameters:
+    ///   - consoleFolder: where the console's files are, in place of those in the binary.
+    ///   - webhooks: sends deliveries in place of HTTP.
+    package init(
+        service: RecordService, administrator: AdministratorToken, consoleFolder: String? = nil,
+        webhooks: (any WebhookTransport)? = nil
+    ) {
         self.service = service
+        self.webhooks = webhooks ?? WebhookClient(service.webhooks.settings)
         metrics = Metrics(service.node.settings.metrics)
         self.administrator = administrator
         console = consoleFolder.map { ConsolePages(folder: $0) } ?? .embedded
@@ -28,6 +35,7 @@ package final class WebContext: Sendable {
     /// Begins what goes on beside the requests; the node is started.
     package func start() {
         service.start()
+        service.webhooks.start(service, webhooks)
         metrics.follow(service.watches)
     }
 
