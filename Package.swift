@@ -135,7 +135,7 @@ let package = Package(
                 .crypto, .httpTypes,
                 .hummingbird, .hummingbirdCore, .hummingbirdHTTP2, .lifecycle,
                 .logging, .metrics, .nioCore, .nioHTTP1, .nioHTTPTypes, .nioPosix, .nioSSL, .nioTLS,
-            ], testing: ["TestSupport"]),
+            ], testing: ["Certificates", "TestSupport"]),
         module(
             "ServiceClient",
             ["RecordModel", "Wire", .asyncHTTPClient, .crypto, .nioCore, .nioHTTP1, .nioPosix, .nioSSL],
@@ -187,7 +187,7 @@ let package = Package(
                 dependencies: [
                     "Admission", "Certificates", "Cluster", "Directory", "PeerTransport", "RecordModel", "Service",
                     "WebServices",
-                    "zonekeeper", .asyncHTTPClient, .grdbSQLite, .httpTypes, .hummingbird, .hummingbirdCore,
+                    "zonekeeper", .asyncHTTPClient, .crypto, .grdbSQLite, .httpTypes, .hummingbird, .hummingbirdCore,
                     .logging, .nioCore, .nioHTTP1, .nioPosix, .nioSSL,
                 ], path: "Tests/TestSupport", swiftSettings: settings),
             .target(name: "EventQueue", dependencies: [.heap], path: "Tests/EventQueue", swiftSettings: settings),

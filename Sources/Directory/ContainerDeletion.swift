@@ -178,7 +178,7 @@ extension DirectoryTables {
     }
 
     private static func removeRows(of name: String, in db: Database) throws -> [DirectoryChange] {
-        var changes: [DirectoryChange] = []
+        var changes = try WebhookRows.removeAll(of: name, in: db)
         for row in try Row.fetchAll(
             db,
             sql: """

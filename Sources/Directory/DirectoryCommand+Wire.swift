@@ -33,6 +33,7 @@ extension DirectoryCommand: WireUnion {
         case .makeSecret(let key, let time): writer.parts(24, key, time)
         case .endContainer(let name, let step): writer.parts(25, name, step)
         case .console(let command): command.write(26, to: &writer)
+        case .webhook(let command): command.write(27, to: &writer)
         }
     }
 
@@ -76,6 +77,7 @@ extension DirectoryCommand: WireUnion {
         case 24: try reader.parts(Self.makeSecret)
         case 25: try reader.parts(Self.endContainer)
         case 26: .console(try reader.message())
+        case 27: .webhook(try reader.message())
         default: nil
         }
     }

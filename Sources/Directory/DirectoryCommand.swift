@@ -49,6 +49,8 @@ package enum DirectoryCommand: Hashable, Sendable {
     case makeSecret(key: [UInt8], time: Int64)
     /// Changes who may use the console, or a session there.
     case console(ConsoleCommand)
+    /// Changes a container's webhooks; from `FeatureLevel.webhooks` on.
+    case webhook(WebhookCommand)
     /// A step of a container's end.
     case endContainer(String, ContainerEnd)
     /// Removes tokens that have expired by `time` and the oldest records above `auditRecordsMax` of each audit log; at

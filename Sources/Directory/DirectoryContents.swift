@@ -17,6 +17,7 @@ struct DirectoryContents: Equatable, Sendable {
     var limits = LimitTable()
     /// Sorted by name.
     var providers: [IdentityProvider] = []
+    var webhooks = WebhookTable()
     var isSignUpOpen = false
     var secret: ClusterSecret?
     /// By name.
@@ -56,6 +57,8 @@ struct DirectoryContents: Equatable, Sendable {
         case .provider(let provider): take(provider)
         case .providerRemoved(let name): providers.removeAll { $0.$name == Bytewise(name) }
         case .signUp(let isOpen): isSignUpOpen = isOpen
+        case .webhook(let webhook): webhooks.take(webhook)
+        case .webhookRemoved(let webhook): webhooks.remove(webhook)
         case .secret(let new): secret = new
         case .administrators(let all): administrators = Dictionary(uniqueKeysWithValues: all.map { ($0.name, $0) })
         case .audit(let log, let bounds): audit[log] = bounds

@@ -120,6 +120,9 @@ package enum DirectoryChange: Hashable, Sendable {
     case provider(IdentityProvider)
     case providerRemoved(name: String)
     case signUp(isOpen: Bool)
+    /// A new webhook, or new values of one.
+    case webhook(Webhook)
+    case webhookRemoved(Webhook)
     case secret(ClusterSecret)
     /// All of them.
     case administrators([Administrator])

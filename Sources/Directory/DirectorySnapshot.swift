@@ -51,6 +51,17 @@ package struct DirectorySnapshot: Sendable {
     package func keys(of container: String) -> [ContainerKey] { box.contents.containerKeys[container] ?? [] }
 }
 
+// Webhooks.
+extension DirectorySnapshot {
+    /// Sorted by name.
+    package func webhooks(of key: SchemaKey) -> [Webhook] { box.contents.webhooks.webhooks(of: key) }
+
+    /// Those of containers that live, in no order.
+    package var webhooks: [Webhook] {
+        box.contents.webhooks.keys.filter { containers[$0.container] != nil }.flatMap { webhooks(of: $0) }
+    }
+}
+
 // Who may sign in, and how.
 extension DirectorySnapshot {
     /// Sorted by name.

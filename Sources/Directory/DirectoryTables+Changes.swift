@@ -34,8 +34,7 @@ extension DirectoryTables {
     }
 
     private static func write(_ map: ClusterMap, in db: Database) throws -> [DirectoryChange] {
-        try db.execute(
-            sql: "INSERT OR REPLACE INTO map (id, body) VALUES (1, ?)", arguments: [Data(map.encoded())])
+        try db.execute(sql: "INSERT OR REPLACE INTO map (id, body) VALUES (1, ?)", arguments: [Data(map.encoded())])
         return [.map(map)]
     }
 

@@ -54,6 +54,7 @@ extension DirectoryTables {
         snapshot.take(try SessionTotals.firstExpiry(in: db))
         try read("server_key", of: db, into: &snapshot) { .serverKey($0) }
         try read("provider", of: db, into: &snapshot) { .provider($0) }
+        try read("webhook", of: db, into: &snapshot) { .webhook($0) }
         for row in try Row.fetchAll(db, sql: "SELECT container, environment, role, account FROM role_member") {
             guard let environment = Environment(rawValue: row[1]) else { throw WireError.invalidValue(field: 2) }
             let member = RoleMember(container: row[0], environment: environment, role: row[2], accountID: row[3])

@@ -11,7 +11,7 @@ package enum DirectoryTables {
     package static let all = [
         "account", "audit_base", "audit_failures", "container", "container_key", "limits", "lockout", "map", "provider",
         "role_member",
-        "schema", "server_key", "settings", "token",
+        "schema", "server_key", "settings", "token", "webhook",
     ]
 
     package static func create(in db: Database) throws {
@@ -38,7 +38,7 @@ package enum DirectoryTables {
                 CREATE INDEX token_created ON token (created, id);
                 CREATE TABLE server_key (
                     id TEXT PRIMARY KEY, account TEXT NOT NULL, body BLOB NOT NULL) STRICT, WITHOUT ROWID;
-                CREATE INDEX server_key_account ON server_key (account);
+                CREATE INDEX server_key_account ON server_key (account); \(WebhookRows.table)
                 CREATE TABLE role_member (
                     container TEXT NOT NULL, environment TEXT NOT NULL, role TEXT NOT NULL, account TEXT NOT NULL,
                     PRIMARY KEY (container, environment, role, account)) STRICT, WITHOUT ROWID;
@@ -54,10 +54,10 @@ package enum DirectoryTables {
                 """)
     }
 
-    /// Makes the index by which lists of tokens are read, in databases from before it. An index follows from its rows,
-    /// and SQLite keeps it, so builds that do not know of it do no harm.
+    /// Makes the index by which lists of tokens are read, in databases from before it: SQLite keeps it, so builds that
+    /// do not know of it do no harm. And the table of webhooks, which has no row before every node knows it.
     package static func upgrade(in db: Database) throws {
-        try db.execute(sql: "CREATE INDEX IF NOT EXISTS token_created ON token (created, id)")
+        try db.execute(sql: "CREATE INDEX IF NOT EXISTS token_created ON token (created, id);" + WebhookRows.table)
     }
 
     /// Applies one entry, writes what the audit log shall tell of it, and says what changed for the snapshots in
@@ -98,6 +98,7 @@ package enum DirectoryTables {
         case .resetDevelopment(let container, let expectedVersion):
             let (version, change) = try resetDevelopment(container, expectedVersion: expectedVersion, at: level, in: db)
             return (version, [change])
+        case .webhook(let command): return (0, try WebhookRows.apply(command, at: level, in: db))
         default: return (0, try changes(of: command, in: db))
         }
     }
@@ -107,7 +108,7 @@ package enum DirectoryTables {
         case .installMap(let map): try installMap(map, in: db)
         case .changeMap(let change): try changeMap(change, in: db)
         case .createContainer(let name, let time): try createContainer(name, time: time, in: db)
-        case .setSchema, .resetDevelopment: preconditionFailure("a schema's change has a version of its own")
+        case .setSchema, .resetDevelopment, .webhook: preconditionFailure("a command that asks for the level")
         case .addContainerKey(let container, let key): try addContainerKey(key, to: container, in: db)
         case .updateAccount(let name, let changes): try updateAccount(name, changes, in: db)
         case .createAccount(let account): try createAccount(account, in: db)

@@ -26,6 +26,8 @@ package final class RecordService: Sendable {
     package let watches: WatchHub
     /// What users uploaded and no record has.
     package let unsavedUploads: UnsavedUploads
+    /// Tells webhooks of changes.
+    package let webhooks: WebhookDeliverer
     /// Requests whose credentials were wrong, by address.
     let failedAuthentications: AddressLimiter
     /// Attempts to sign in or up.
@@ -51,6 +53,7 @@ package final class RecordService: Sendable {
         follower = StoreFollower(node: node, hub: watches)
         usage = UsageMeter(platform: node.platform)
         audit = AuditTrail(platform: node.platform)
+        webhooks = WebhookDeliverer(platform: node.platform, settings: settings.webhooks, logger: logger)
         unsavedUploads = UnsavedUploads(uploadsMax: node.settings.assets.uploadsMax)
         peerExchange = PeerExchange(
             node: node, rotation: rotation, watches: watches, unsavedUploads: unsavedUploads, logger: logger)
@@ -71,6 +74,7 @@ package final class RecordService: Sendable {
     /// Ends it; no more requests come.
     package func stop() async {
         follower.stop()
+        await webhooks.stop()
         watches.stop()
         await usage.stop(self)
         await audit.stop(self)
@@ -298,6 +302,8 @@ package struct ServiceSettings: Sendable {
     package var watchesMax = 1_000_000
     /// Watches at once of one user's preferences in a container's environment.
     package var watchesPerUserMax = 32
+    /// Where deliveries to webhooks may go.
+    package var webhooks = WebhookSettings()
 
     package init() {}
 }

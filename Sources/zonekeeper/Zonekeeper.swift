@@ -17,7 +17,7 @@ struct Zonekeeper: AsyncParsableCommand {
             ConsoleCommand.self, TokenCommand.self, KeyCommand.self,
             RoleCommand.self, ProviderCommand.self, SignUpCommand.self, LimitsCommand.self, UsageCommand.self,
             AuditCommand.self, ZoneCommand.self, RecordCommand.self, AssetCommand.self, KeyValueCommand.self,
-            SubscriptionCommand.self, NotificationsCommand.self, LoadCommand.self,
+            SubscriptionCommand.self, NotificationsCommand.self, WebhookCommand.self, LoadCommand.self,
             SamplePlacesCommand.self,
         ])
 

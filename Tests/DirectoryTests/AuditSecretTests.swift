@@ -49,6 +49,11 @@ struct AuditSecretTests {
                 IdentityProvider(
                     name: "p", issuer: "https://id", clientID: secret, sealedSecret: bytes, allowsSignUp: true)),
             .removeIdentityProvider(name: "p"), .setSignUp(isOpen: true), .purge(time: 1),
+            .webhook(
+                .save(
+                    Webhook(
+                        container: "app", environment: .development, name: "w", id: secret,
+                        url: "https://h.example/\(secret)", sealedSecrets: [bytes]))),
             .console(.save(Administrator(name: "grace", role: .admin, password: hash, created: 1), isNew: true)),
             .console(.setPassword(name: "grace", hash, keepingSession: secret, time: 1)),
             .console(

@@ -182,6 +182,7 @@ private struct RandomCommands {
             return .setLimits(container: bool() ? container() : nil, [change])
         case 22:
             if number(3) == 0 { return .setSignUp(isOpen: bool()) }
+            if number(3) == 0 { return .webhook(webhook()) }
             if bool() { return .removeIdentityProvider(name: name("p", 2)) }
             return .setIdentityProvider(
                 IdentityProvider(
@@ -189,6 +190,15 @@ private struct RandomCommands {
         case 23: return .endContainer(container(), end())
         default: return .purge(time: time, auditRecordsMax: UInt64(10 + number(40)))
         }
+    }
+
+    private mutating func webhook() -> WebhookCommand {
+        if number(3) == 0 { return .remove(container: container(), .development, name: name("w", 2)) }
+        var webhook = Webhook(
+            container: container(), environment: .development, name: name("w", 2), id: "i", url: "u",
+            sealedSecrets: [[1]], state: number(3) == 0 ? .leaving : .enabled)
+        webhook.revision = UInt64(number(3))
+        return .save(webhook)
     }
 
     private mutating func end() -> ContainerEnd {

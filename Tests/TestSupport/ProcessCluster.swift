@@ -23,6 +23,9 @@ package final class ProcessCluster {
     /// The limits of the cluster that `startAll` sets, as the administration takes them.
     package var limits = TestLimits.lifted
 
+    /// Arguments of every node, beside those that it needs.
+    package var arguments: [String] = []
+
     /// The nodes' ids.
     package var ids: [Int] { Array(1...clientPorts.count) }
 
@@ -86,7 +89,7 @@ package final class ProcessCluster {
             arguments: [
                 "--config", configPath, "--node", "\(id)", "--admin-token-file", folder + "/admin.token",
                 "--log-level", "info",
-            ] + more, logPath: "\(folder)/node-\(id).log", environment: environment,
+            ] + arguments + more, logPath: "\(folder)/node-\(id).log", environment: environment,
             program: program.map { URL(filePath: $0) } ?? ServerProcess.binary)
     }
 

@@ -1,6 +1,7 @@
 import NIOCore
 package import NIOHTTP1
 import NIOPosix
+package import NIOSSL
 import Synchronization
 
 /// What a scripted server was asked.
@@ -57,7 +58,11 @@ package final class ScriptedServer: Sendable {
     private init(_ answer: @escaping @Sendable (ScriptedRequest, Int) -> ScriptedAnswer) { self.answer = answer }
 
     /// Runs `body` with a server, which is closed afterwards.
+    /// - Parameters:
+    ///   - host: an address of this machine.
+    ///   - tls: with which it is an HTTPS server.
     package static func running<Value>(
+        on host: String = "127.0.0.1", tls: NIOSSLContext? = nil,
         _ answer: @escaping @Sendable (ScriptedRequest, Int) -> ScriptedAnswer,
         _ body: (ScriptedServer) async throws -> Value
     ) async throws -> Value {
@@ -65,10 +70,13 @@ package final class ScriptedServer: Sendable {
         let channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
+                    if let tls {
+                        try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: tls))
+                    }
                     try channel.pipeline.syncOperations.configureHTTPServerPipeline()
                     try channel.pipeline.syncOperations.addHandler(ScriptedHandler(server))
                 }
-            }.bind(host: "127.0.0.1", port: 0).get()
+            }.bind(host: host, port: 0).get()
         server.channel.withLock { $0 = channel }
         do {
             let value = try await body(server)
@@ -81,7 +89,10 @@ package final class ScriptedServer: Sendable {
     }
 
     /// Where it listens.
-    package var url: String { "http://127.0.0.1:\(channel.withLock { $0?.localAddress?.port } ?? 0)" }
+    package var url: String { "http://127.0.0.1:\(port)" }
+
+    /// Where it listens.
+    package var port: Int { channel.withLock { $0?.localAddress?.port } ?? 0 }
 
     /// What it was asked, in order.
     package var requests: [ScriptedRequest] { requestLog.withLock { $0 } }

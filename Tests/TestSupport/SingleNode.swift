@@ -8,7 +8,7 @@ import NIOCore
 import NIOPosix
 import PeerTransport
 import RecordModel
-import Service
+package import Service
 import WebServices
 
 /// One node in this process with the HTTP API around it, without HTTP: real log, databases and groups of one voter, in
@@ -24,12 +24,15 @@ package final class SingleNode: Sendable {
     private let group: MultiThreadedEventLoopGroup
     private let context: WebContext
 
-    private init(folder: String, node: ClusterNode, group: MultiThreadedEventLoopGroup, logger: Logger) {
+    private init(
+        folder: String, node: ClusterNode, group: MultiThreadedEventLoopGroup, settings: ServiceSettings,
+        logger: Logger
+    ) {
         self.folder = folder
         self.node = node
         self.group = group
         context = WebContext(
-            service: RecordService(node: node, logger: logger),
+            service: RecordService(node: node, settings: settings, logger: logger),
             administrator: AdministratorToken(secret: Self.administratorToken))
         context.start()
         service = InProcessService(context: context)
@@ -37,7 +40,9 @@ package final class SingleNode: Sendable {
 
     /// Opens and starts a node that is ready to serve.
     /// - Throws: where the folder cannot be made, or no port is free.
-    package static func start(shards: Int = 4) async throws -> SingleNode {
+    package static func start(
+        shards: Int = 4, service: ServiceSettings = ServiceSettings()
+    ) async throws -> SingleNode {
         let folder = NSTemporaryDirectory() + "zonekeeper-single-\(UUID().uuidString)"
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         let certificates = try CertificateFolder.create(path: folder + "/certs", commonName: "test", now: Date())
@@ -64,7 +69,7 @@ package final class SingleNode: Sendable {
             settings, platform: SystemPlatform(eventLoop: group.next()), logger: logger)
         try await node.start { fatalError("the node under test stopped: \($0)") }
         try await node.awaitMap()
-        let single = SingleNode(folder: folder, node: node, group: group, logger: logger)
+        let single = SingleNode(folder: folder, node: node, group: group, settings: service, logger: logger)
         try await single.awaitReady()
         try await single.liftRates()
         return single

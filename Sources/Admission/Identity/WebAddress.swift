@@ -1,18 +1,20 @@
 package import RecordModel
 
-/// An address of the web, taken apart as far as identity needs it: scheme, host and port, and the rest untouched.
+/// An address of the web, taken apart as far as it is needed here: scheme, host and port, and the rest untouched.
 ///
 /// Stricter than RFC 3986: `http` or `https` only, no user names, no spaces, printable ASCII only.
-struct WebAddress: Hashable {
-    let isSecure: Bool
+package struct WebAddress: Hashable, Sendable {
+    /// Whether it is `https`.
+    package let isSecure: Bool
     /// In small letters; an IPv6 address in its brackets.
-    let host: String
+    package let host: String
     /// nil where it is the scheme's own.
-    let port: Int?
+    package let port: Int?
     /// From the first `/`, `?` or `#` on.
-    let rest: String
+    package let rest: String
 
-    init?(_ text: String) {
+    /// Nil for a text that is none.
+    package init?(_ text: String) {
         guard text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F && $0 != UInt8(ascii: "\\") }) else { return nil }
         let lowered = text.lowercased()
         guard let scheme = ["https://", "http://"].first(where: lowered.hasPrefix) else { return nil }
@@ -51,7 +53,7 @@ struct WebAddress: Hashable {
     }
 
     /// As browsers write it in the header `Origin`.
-    var origin: String {
+    package var origin: String {
         (isSecure ? "https://" : "http://") + host + (port.map { ":\($0)" } ?? "")
     }
 

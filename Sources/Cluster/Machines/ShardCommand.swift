@@ -18,6 +18,9 @@ package enum ShardCommand: Sendable {
     case deliver(OutboxDelivery)
     /// Removes effects that were delivered.
     case acknowledge(OutboxAcknowledgement)
+    /// Moves a reader of a user's notifications, or removes what a subscriber has. The outcome is a
+    /// `LogReaderOutcome`.
+    case reader(LogReaderCommand)
 }
 
 extension ShardCommand {
@@ -29,8 +32,8 @@ extension ShardCommand {
         case .record(.modifyZone(let command)): command.kind == .delete
         case .record(.maintain), .record(.quota): true
         case .keyValue(let command): command.writes.allSatisfy { $0.value == nil }
-        case .removeContainer, .acknowledge: true
-        case .record(.installSchema), .startIncarnation, .subscriptions, .deliver: false
+        case .removeContainer, .acknowledge, .reader(.forget): true
+        case .record(.installSchema), .startIncarnation, .subscriptions, .deliver, .reader(.move): false
         }
     }
 }
@@ -45,6 +48,7 @@ extension ShardCommand: WireUnion {
         case .subscriptions(let command): command.write(5, to: &writer)
         case .deliver(let delivery): delivery.write(6, to: &writer)
         case .acknowledge(let acknowledgement): acknowledgement.write(7, to: &writer)
+        case .reader(let command): command.write(8, to: &writer)
         }
     }
 
@@ -57,6 +61,7 @@ extension ShardCommand: WireUnion {
         case 5: self = .subscriptions(try reader.message())
         case 6: self = .deliver(try reader.message())
         case 7: self = .acknowledge(try reader.message())
+        case 8: self = .reader(try reader.message())
         default: return nil
         }
     }

@@ -148,10 +148,10 @@ package final class ShardMachine: StateMachine {
         case .acknowledge(let acknowledgement):
             try transaction.acknowledge(acknowledgement)
             return []
+        case .reader(let command): return try command.apply(in: transaction).encoded()
         case .removeContainer(let name):
-            let isWithoutRecords = try transaction.removeContainer(name)
-            let isWithoutStores = try KeyValueTables.removeContainer(name, in: db)
-            return ContainerRemoval(isDone: isWithoutRecords && isWithoutStores).encoded()
+            let isBare = try transaction.removeContainer(name)
+            return try ContainerRemoval(isDone: KeyValueTables.removeContainer(name, in: db) && isBare).encoded()
         }
     }
 

@@ -40,6 +40,7 @@ extension ShardRead: WireCodable {
         case .isDelivered(let marks): ShardList(marks).write(33, to: &writer)
         case .level: writer.field(34, true)
         case .countsAsset(let sha256): writer.field(35, sha256)
+        case .logReader(let subscriber, let name): writer.parts(36, subscriber, name)
         }
     }
 
@@ -96,6 +97,7 @@ extension ShardRead: WireCodable {
             case 33: read = .isDelivered(try reader.message(ShardList<OutboxMark>.self).elements)
             case 34: read = try reader.bool() ? .level : nil
             case 35: read = .countsAsset(try reader.array())
+            case 36: read = try reader.parts { .logReader($0, name: $1) }
             default: try reader.skip()
             }
         }

@@ -36,6 +36,8 @@ package enum ShardRead: Sendable {
     /// A JSON object; as of key-value stores, the answer has a token, how many notifications it has, or why the token
     /// cannot be followed.
     case notifications(NotificationsRead)
+    /// A `LogReader` of a user's notifications, by its name; nothing where there is none.
+    case logReader(DatabaseKey, name: String)
     /// Whether effects are delivered: one byte, 1 if they are.
     case isDelivered([OutboxMark])
     /// Whether the tables count a file with this SHA-256: one byte, 1 if they do.
@@ -59,6 +61,7 @@ package enum ShardRead: Sendable {
         case .keyValue(let store, _): store.container
         case .subscriptions(let read): read.subscriber.container
         case .notifications(let read): read.subscriber.container
+        case .logReader(let subscriber, _): subscriber.container
         case .isDelivered, .countsAsset, .level: ""
         }
     }

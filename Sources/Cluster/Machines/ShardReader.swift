@@ -39,6 +39,10 @@ struct ShardReader {
         throw DirectoryBehind(answer: answer.encoded(), refusal: ReadAnswer.refused(error).encoded())
     }
 
+    private func logReader(_ name: String, of subscriber: DatabaseKey) throws -> ReadAnswer {
+        .found(ShardAnswer(try LogReader.find(name, of: subscriber, in: db)?.encoded() ?? []))
+    }
+
     private func answer(_ read: ShardRead) throws -> ReadAnswer {
         switch read {
         case .lookup(let lookup): try self.lookup(lookup)
@@ -74,6 +78,7 @@ struct ShardReader {
                         try RecordTables.subscriptions(of: read.subscriber, scope: read.scope, ids: read.ids, in: db)
                     ).encoded()))
         case .notifications(let read): try NotificationReader.answer(read, vault.secret, in: db)
+        case .logReader(let user, let name): try logReader(name, of: user)
         case .isDelivered(let marks): .found(ShardAnswer([try RecordTables.isDelivered(marks, in: db) ? 1 : 0]))
         case .countsAsset(let sha256): .found(ShardAnswer([try RecordTables.countsAsset(sha256, in: db) ? 1 : 0]))
         case .level: .found(ShardAnswer([UInt8(clamping: try AppliedRow.level(of: db).rawValue)]))

@@ -32,6 +32,7 @@ extension DirectoryCommand {
         case .endContainer(let name, let step): ("container.\(step.auditName)", "container \(name)")
         case .makeSecret: ("secret.make", "cluster")
         case .console(let command): command.auditSummary
+        case .webhook(let command): command.auditSummary
         case .purge: ("directory.purge", "expired tokens, old audit records")
         case .createAccount, .updateAccount, .deleteAccount, .setPassword, .createToken, .beginSession, .revokeToken,
             .noteSignInFailure, .createServerKey, .revokeServerKey, .addRoleMember, .removeRoleMember:

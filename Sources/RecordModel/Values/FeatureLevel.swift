@@ -15,6 +15,7 @@
 /// | 4 | 0.1.0 | administrators have roles and passwords, and sessions in the console |
 /// | 5 | 0.1.0 | notifications keep their order, come through restores, and losses are of one container and healed |
 /// | 5 | 0.1.0 | a command changes a bounded number of rows |
+/// | 6 | 0.1.0 | webhooks, and readers whose place in a log of notifications is kept with it |
 ///
 /// What apply does in a new way gets the next number, a line here and a `static let`, and asks for it. A command, or a
 /// field of one, that a level brought is not proposed before the level is in force.
@@ -49,6 +50,9 @@ package struct FeatureLevel: RawRepresentable, Hashable, Comparable, Sendable, C
     /// A request changes `Limits.rowsPerRequestMax` rows at most, and a new schema leaves to maintenance what is more.
     package static let boundedRows = FeatureLevel(5)
 
+    /// The directory has webhooks, which watch the databases of all users, and logs of notifications have readers.
+    package static let webhooks = FeatureLevel(6)
+
     /// The levels that this build can follow.
-    package static let supported = first...FeatureLevel(5)
+    package static let supported = first...FeatureLevel(6)
 }

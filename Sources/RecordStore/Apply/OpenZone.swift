@@ -11,7 +11,7 @@ final class OpenDatabase {
     /// Whether there is a row of what its assets count for.
     var hasAssetRow: Bool
     /// Those who are told of its changes; nil until that is asked for the first time.
-    var watchers: (revision: Int, found: DatabaseWatchers)?
+    var watchers: (revision: Int, found: WatchersOfDatabase)?
 
     init(schema: SchemaRow?, row: DatabaseRow?) {
         self.schema = schema

@@ -116,10 +116,11 @@ extension RecordTables {
                     OR EXISTS (SELECT 1 FROM asset WHERE named = 0 AND released_at <= ?)
                     OR EXISTS (SELECT 1 FROM subscription WHERE is_sent = 0) AND NOT EXISTS (\(Outbox.fullStream))
                     OR EXISTS (SELECT 1 FROM notification WHERE time < ?)
+                    OR EXISTS (SELECT 1 FROM log_reader WHERE expires <= ?)
                 """, in: db
         ).first(
             .integer(retention.cutoff(now)), .integer(retention.countMax), .integer(now),
-            .integer(retention.assetCutoff(now)), .integer(NotificationLog.cutoff(now))
+            .integer(retention.assetCutoff(now)), .integer(NotificationLog.cutoff(now)), .integer(now)
         ) { $0.integer(0) != 0 }
         return found ?? false
     }

@@ -61,19 +61,28 @@ final class Matcher {
 
     // MARK: Who watches
 
-    private func watchers(of database: OpenDatabase, _ key: DatabaseKey) throws -> DatabaseWatchers {
-        if let known = database.watchers, known.revision == revision, known.found.version.schema == database.schema {
+    private func watchers(of database: OpenDatabase, _ key: DatabaseKey) throws -> WatchersOfDatabase {
+        if let known = database.watchers, known.revision == revision,
+            known.found.own.version.schema == database.schema
+        {
             return known.found
         }
+        var found = WatchersOfDatabase(own: try watchers(of: key, under: database))
+        if key.scope == .private, level >= .webhooks {
+            found.ofEveryOwner = try watchers(of: key.ofEveryOwner, under: database)
+        }
+        database.watchers = (revision, found)
+        return found
+    }
+
+    private func watchers(of key: DatabaseKey, under database: OpenDatabase) throws -> DatabaseWatchers {
         let version = DatabaseWatchers.Version(revision: try table.revision(of: key), schema: database.schema)
-        let found = try tables.watchers.watchers(of: key, at: version) {
+        return try tables.watchers.watchers(of: key, at: version) {
             let isUnwatched = version.revision == 0 && level >= .exactNotifications
             let rows = try isUnwatched ? [] : table.all(of: key)
             let schema = try rows.isEmpty ? nil : version.schema.map { try tables.installedSchema($0, in: db) }
             return DatabaseWatchers(version: version, schema: schema ?? .none, rows: rows)
         }
-        database.watchers = (revision, found)
-        return found
     }
 
     /// Has a watcher match what comes after.
@@ -109,7 +118,7 @@ final class Matcher {
         if watchers.isEmpty { return }
         var change = WatchedChange(zone: zone.key, tag: zone.row.changeTag(zone.row.sequence), type: type)
         change.event = event
-        if let type, watchers.queries[type] != nil { change.record = record() }
+        if let type, watchers.own.queries[type] != nil { change.record = record() }
         noted.append(Noted(change: change, database: zone.database, origin: origin))
     }
 
@@ -191,7 +200,7 @@ final class Matcher {
         case .zone(let matching): return try match(matching, watchers, after: after, through: last, &budget)
         case .record(let matching):
             guard let record = matching.change.record, let type = matching.change.type,
-                let queries = watchers.queries[type]
+                let queries = watchers.own.queries[type]
             else { return nil }
             let schema = try database.schema.map { try tables.installedSchema($0, in: db) } ?? .none
             let test = RecordTest(matching: matching, grants: schema.byName[type]?.definition.grants ?? [])
@@ -208,7 +217,7 @@ final class Matcher {
     }
 
     private func match(
-        _ matching: ZoneMatching, _ watchers: DatabaseWatchers, after: Int64, through last: Int64,
+        _ matching: ZoneMatching, _ watchers: WatchersOfDatabase, after: Int64, through last: Int64,
         _ budget: inout Int
     ) throws -> Stop? {
         let zones = watchers.zones.filter { $0.id > after && $0.id <= last }

@@ -24,6 +24,7 @@ package struct Watcher: Hashable, Sendable {
         var database = subscriber
         database.scope = subscription.scope
         if subscription.scope == .public { database.owner = DatabaseKey.publicOwner }
+        if subscription.scope == .private, subscriber.isOfWebhook { database = database.ofEveryOwner }
         return database
     }
 }

@@ -16,6 +16,13 @@ struct SubscriptionHome {
     private let level: FeatureLevel
     private let outbox: Outbox
 
+    /// Makes what a shard lacks of the tables for effects and notifications.
+    static func makeTables(in db: Database) throws {
+        if try !db.tableExists("outbox") { try db.execute(sql: Outbox.tables + RegistryRow.tables) }
+        if try !db.tableExists("matching") { try db.execute(sql: MatchingQueue.tables + WatcherTable.tables) }
+        if try !db.tableExists("log_reader") { try db.execute(sql: LogReaderTable.tables) }
+    }
+
     init(db: Database, level: FeatureLevel) {
         self.db = db
         self.level = level
@@ -25,13 +32,16 @@ struct SubscriptionHome {
     /// Saves and deletes subscriptions at their home.
     /// - Parameter life: that of a subscriber who has no row yet.
     func modify(_ command: ModifySubscriptions, life: Int64) throws -> SubscriptionsOutcome {
-        let registry = try RegistryRow.find(command.subscriber, in: db) ?? makeRegistry(for: command, life)
+        let registry = try registry(of: command.subscriber, home: command.home, life: life)
         var (failures, destinations): ([ServiceError?], Set<UInt64>) = ([], [])
         for change in command.changes {
             switch change {
             case .save(let subscription, let targets):
-                let failure = try save(subscription, for: command, targets, in: registry)
-                if failure == nil { destinations.formUnion(targets) }
+                let earlier = try SubscriptionRow.find(
+                    registry.id, scope: subscription.scope, id: subscription.id, in: db)
+                let failure = try save(subscription, for: command, targets, in: registry, earlier)
+                // Groups that match it no more have to know, too.
+                if failure == nil { destinations.formUnion(targets + (earlier?.targets ?? [])) }
                 failures.append(failure)
             case .delete(let scope, let id):
                 let row = try SubscriptionRow.find(registry.id, scope: scope, id: id, in: db)
@@ -45,17 +55,22 @@ struct SubscriptionHome {
             failures: failures, marks: try destinations.sorted().map { try outbox.mark(of: $0) })
     }
 
-    private func makeRegistry(for command: ModifySubscriptions, _ life: Int64) throws -> RegistryRow {
+    /// A subscriber's row, which is made where there is none.
+    /// - Parameters:
+    ///   - home: the number of this group.
+    ///   - life: that of a new row.
+    func registry(of subscriber: DatabaseKey, home: UInt64, life: Int64) throws -> RegistryRow {
+        if let known = try RegistryRow.find(subscriber, in: db) { return known }
         try SQLStatement(cached: "INSERT INTO registry VALUES (NULL, ?, ?, ?, ?, ?, 0, 0)", in: db).run(
-            .text(command.subscriber.container), .integer(command.subscriber.environment.column),
-            .text(command.subscriber.owner), .integer(Int64(bitPattern: command.home)), .integer(life))
+            .text(subscriber.container), .integer(subscriber.environment.column), .text(subscriber.owner),
+            .integer(Int64(bitPattern: home)), .integer(life))
         return RegistryRow(id: db.lastInsertedRowID, life: life, sequence: 0, floor: 0)
     }
 
     private func save(
-        _ subscription: Subscription, for command: ModifySubscriptions, _ targets: [UInt64], in registry: RegistryRow
+        _ subscription: Subscription, for command: ModifySubscriptions, _ targets: [UInt64],
+        in registry: RegistryRow, _ earlier: SubscriptionRow?
     ) throws -> ServiceError? {
-        let earlier = try SubscriptionRow.find(registry.id, scope: subscription.scope, id: subscription.id, in: db)
         if earlier?.subscription == subscription, earlier?.targets == targets { return nil }
         let content = subscription.content
         if let refusal = try refusal(of: subscription, content, isNew: earlier == nil, in: registry) { return refusal }
@@ -211,7 +226,7 @@ struct SubscriptionHome {
         return count
     }
 
-    /// Removes notifications that are too old at a time.
+    /// Removes notifications and readers that are too old at a time.
     /// - Returns: how many rows that were.
     func purge(at time: Int64, budget: Int) throws -> Int {
         let old = try SQLStatement(
@@ -225,7 +240,7 @@ struct SubscriptionHome {
             try SQLStatement(cached: "UPDATE registry SET floor = max(floor, ?) WHERE id = ?", in: db)
                 .run(.integer(sequence), .integer(registry))
         }
-        return old.count
+        return try old.count + LogReaderTable(db: db).purge(at: time, budget: budget)
     }
 
     /// The greatest life of a container's users; 0 where there are none.
@@ -234,12 +249,44 @@ struct SubscriptionHome {
             .first(.text(container)) { $0.integer(0) } ?? 0
     }
 
+    /// Removes a part of what a subscriber has here.
+    /// - Returns: whether nothing is left.
+    func forget(_ subscriber: DatabaseKey, subscriptionsMax: Int, rowsMax: Int) throws -> Bool {
+        guard let registry = try RegistryRow.find(subscriber, in: db) else { return true }
+        let rows = try SQLStatement(
+            cached: "SELECT id, targets, body, scope, name FROM subscription WHERE registry = ? ORDER BY id LIMIT ?",
+            in: db
+        ).all(.integer(registry.id), .integer(Int64(subscriptionsMax))) { row in
+            guard let scope = Scope(column: row.integer(3)) else { throw WireError.invalidValue(field: 4) }
+            return try SubscriptionRow(row, scope: scope, name: row.text(4))
+        }
+        for row in rows {
+            if try row.targets.contains(where: { try outbox.isFull(for: $0) }) { return false }
+            try remove(row, of: subscriber)
+        }
+        try SQLStatement(
+            cached: """
+                DELETE FROM notification WHERE registry = ?1 AND sequence IN (SELECT sequence FROM notification
+                    WHERE registry = ?1 ORDER BY sequence LIMIT ?2)
+                """, in: db
+        ).run(.integer(registry.id), .integer(Int64(rowsMax)))
+        if rows.count == subscriptionsMax || db.changesCount == rowsMax { return false }
+        for sql in ["DELETE FROM log_reader WHERE registry = ?", "DELETE FROM registry WHERE id = ?"] {
+            try SQLStatement(cached: sql, in: db).run(.integer(registry.id))
+        }
+        return true
+    }
+
     /// Removes a part of what a container's users have here; uses up the budget where more is left.
     func remove(container: String, budget: inout Int) throws {
         for sql in [
             """
             DELETE FROM notification WHERE (registry, sequence) IN (SELECT n.registry, n.sequence FROM notification n
                 JOIN registry r ON r.id = n.registry WHERE r.container = ?1 LIMIT ?2)
+            """,
+            """
+            DELETE FROM log_reader WHERE (registry, name) IN (SELECT l.registry, l.name FROM log_reader l
+                JOIN registry r ON r.id = l.registry WHERE r.container = ?1 LIMIT ?2)
             """,
             """
             DELETE FROM subscription WHERE id IN (SELECT s.id FROM subscription s

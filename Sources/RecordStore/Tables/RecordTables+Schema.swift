@@ -9,14 +9,13 @@ extension RecordTables {
         try db.execute(sql: statements)
         try db.execute(sql: rememberedUse)
         try db.execute(sql: assets)
-        try db.execute(sql: Outbox.tables + RegistryRow.tables + MatchingQueue.tables + WatcherTable.tables)
+        try SubscriptionHome.makeTables(in: db)
     }
 
     /// Brings tables that an earlier version made to what `create` makes; does nothing where they are.
     package static func upgrade(in db: Database) throws {
         if try !db.tableExists("asset") { try db.execute(sql: assets) }
-        if try !db.tableExists("outbox") { try db.execute(sql: Outbox.tables + RegistryRow.tables) }
-        if try !db.tableExists("matching") { try db.execute(sql: MatchingQueue.tables + WatcherTable.tables) }
+        try SubscriptionHome.makeTables(in: db)
         guard try !db.tableExists("idempotency_use") else { return }
         try db.execute(sql: "ALTER TABLE record_state ADD COLUMN forgotten INTEGER NOT NULL DEFAULT 0")
         try db.execute(sql: rememberedUse)
@@ -39,7 +38,7 @@ extension RecordTables {
         ("outbox_self", "id"), ("outbox_stream", "destination"), ("outbox", "destination, sequence"),
         ("inbox", "source"), ("registry", "id"), ("subscription", "id"), ("notification", "registry, sequence"),
         ("watcher", "id"), ("matching_queue", "container"), ("matching", "id"),
-        ("watched", "container, environment, scope, owner"), ("loss", "container"),
+        ("watched", "container, environment, scope, owner"), ("loss", "container"), ("log_reader", "registry, name"),
     ]
 
     /// How many bytes the rows of `idempotency` take, of each caller in a database.

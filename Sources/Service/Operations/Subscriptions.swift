@@ -10,9 +10,6 @@ package struct Subscriptions: Sendable {
     private let service: RecordService
     private let request: DatabaseRequest
 
-    /// How often it is looked whether copies have arrived.
-    private static let pauseMilliseconds: UInt64 = 5
-
     /// For one request.
     package init(_ service: RecordService, _ request: DatabaseRequest) {
         self.service = service
@@ -94,7 +91,7 @@ package struct Subscriptions: Sendable {
         for (place, failure) in zip(places, outcome.failures) {
             if let failure { outcomes[place] = .failed(failure) }
         }
-        try await awaitDelivery(of: outcome.marks, from: home)
+        try await CopyDelivery(service, outcome.marks, from: home, by: request.deadline).wait()
         return outcomes
     }
 
@@ -103,37 +100,6 @@ package struct Subscriptions: Sendable {
         throw .nothingDone(
             "subscriptions need feature level \(FeatureLevel.notifications), which comes into "
                 + "force once every node runs this build; see `zonekeeper cluster status`")
-    }
-
-    /// Waits until every group matches what it is to match.
-    /// - Throws: `TRY_AGAIN_LATER` where that is not known, which is not to say that nothing was done.
-    private func awaitDelivery(of marks: [OutboxMark], from home: GroupID) async throws(RequestFailure) {
-        if marks.isEmpty { return }
-        do throws(RequestFailure) {
-            try await lookUntilDelivered(marks, from: home)
-        } catch {
-            guard error.error.code == .tryAgainLater else { throw error }
-            throw RequestFailure(
-                ServiceError(
-                    .tryAgainLater,
-                    "the subscriptions are kept, and it is not known whether every shard knows of them: send the "
-                        + "request again (\(error.error.reason))", retryAfterSeconds: 1), details: .outcomeUnknown)
-        }
-    }
-
-    private func lookUntilDelivered(_ marks: [OutboxMark], from home: GroupID) async throws(RequestFailure) {
-        while true {
-            let answer = try await service.read(.isDelivered(marks), from: home, by: request.deadline)
-            if case .found(let found) = answer, found.bytes == [1] { return }
-            do {
-                try await service.node.platform.clock.sleep(milliseconds: Self.pauseMilliseconds)
-            } catch {
-                throw .tryAgain("given up")
-            }
-            guard !request.deadline.isOver(at: service.node.platform.clock.now) else {
-                throw .tryAgain("not every shard knows of them in time")
-            }
-        }
     }
 
     // MARK: One operation
@@ -212,10 +178,12 @@ extension RecordService {
     func home(of subscriber: DatabaseKey) -> GroupID {
         node.map.group(of: ZoneKey(database: subscriber, name: "_keyValueStore"))
     }
+}
 
+extension DatabaseRequest {
     /// What a command says of the device that asks; nil where the group cannot know of such things yet.
-    func client(_ request: DatabaseRequest, _ group: GroupID) async -> String? {
-        guard let client = request.clientID, await node.has(.notifications, in: group) else { return nil }
-        return client
+    func client(_ service: RecordService, _ group: GroupID) async -> String? {
+        guard let clientID, await service.node.has(.notifications, in: group) else { return nil }
+        return clientID
     }
 }

@@ -16,17 +16,27 @@ package final class WebContext: Sendable {
     let transfers = BodyBudget(bytesMax: 256 << 20)
 
     let console: ConsolePages
+    private let webhooks: any WebhookTransport
 
-    /// - Parameter consoleFolder: where the console's files are, in place of those in the binary.
-    package init(service: RecordService, administrator: AdministratorToken, consoleFolder: String? = nil) {
+    /// - Parameters:
+    ///   - consoleFolder: where the console's files are, in place of those in the binary.
+    ///   - webhooks: sends deliveries in place of HTTP.
+    package init(
+        service: RecordService, administrator: AdministratorToken, consoleFolder: String? = nil,
+        webhooks: (any WebhookTransport)? = nil
+    ) {
         self.service = service
+        self.webhooks = webhooks ?? WebhookClient(service.webhooks.settings)
         metrics = Metrics(service.metrics)
         self.administrator = administrator
         console = consoleFolder.map { ConsolePages(folder: $0) } ?? .embedded
     }
 
     /// Begins what goes on beside the requests; the node is started.
-    package func start() { service.start() }
+    package func start() {
+        service.start()
+        service.webhooks.start(service, webhooks)
+    }
 
     /// Ends it; no more requests come.
     package func stop() async {

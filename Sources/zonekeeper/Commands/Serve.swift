@@ -7,6 +7,7 @@ import Foundation
 import Logging
 import PeerTransport
 import RecordModel
+import Service
 import Storage
 import Telemetry
 import WebServices
@@ -84,6 +85,17 @@ struct ServeCommand: AsyncParsableCommand {
         help: ArgumentHelp("The most of these of one address (default: 512).", valueName: "count"))
     var connectionsPerAddressMax: Int?
 
+    @Flag(
+        help: ArgumentHelp(
+            "Send webhooks also to addresses of private networks and of this machine.",
+            discussion: "Whoever administers a container then reaches services that are near the cluster."))
+    var webhooksAllowPrivateAddresses = false
+
+    @Flag(
+        name: .customLong("webhooks-allow-http"),
+        help: "Send webhooks also over http, which everybody on the way can read and change.")
+    var webhooksAllowHTTP = false
+
     @Option(help: "A folder with the console's files, in place of those in this program; to work on them.")
     var consoleFiles: String?
 
@@ -127,6 +139,8 @@ struct ServeCommand: AsyncParsableCommand {
         plan.consoleFolder = consoleFiles.map { Paths.absolute($0) }
         plan.settings.version = Zonekeeper.configuration.version
         plan.settings.usesLeases = !noLeaderLease
+        plan.service.webhooks.allowsPrivateAddresses = webhooksAllowPrivateAddresses
+        plan.service.webhooks.allowsPlainHTTP = webhooksAllowHTTP
         if let connectionsMax { plan.web.limits.connectionsMax = connectionsMax }
         if let connectionsPerAddressMax { plan.web.limits.connectionsPerAddressMax = connectionsPerAddressMax }
         if let featureLevelMax {
@@ -257,6 +271,7 @@ extension Logger.Level {
 struct NodePlan: Sendable {
     var settings: NodeSettings
     var web: WebServerSettings
+    var service = ServiceSettings()
     var administratorSecret: String
     /// Where the console's files are; nil: in the binary.
     var consoleFolder: String?

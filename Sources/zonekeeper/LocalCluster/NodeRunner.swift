@@ -33,7 +33,7 @@ struct NodeRunner {
         let exclusion = ExclusionService()
         let node = try await start(exclusion)
         let context = WebContext(
-            service: RecordService(node: node, logger: logger),
+            service: RecordService(node: node, settings: plan.service, logger: logger),
             administrator: AdministratorToken(secret: plan.administratorSecret), consoleFolder: plan.consoleFolder)
         let server: WebServer
         do {

@@ -27,6 +27,8 @@ final class ClusterService: ConformanceService, @unchecked Sendable {
 
     init() async throws {
         cluster = try ProcessCluster()
+        // Receivers of webhooks are in this process.
+        cluster.arguments = ["--webhooks-allow-private-addresses", "--webhooks-allow-http"]
         try await cluster.startAll()
         // Nodes that serve a container have their parts of rates, so no case waits for those.
         try await cluster.prepare()
@@ -61,7 +63,7 @@ actor Servers {
     func service(for door: Door) async throws -> any ConformanceService {
         switch door {
         case .memory:
-            let task = memory ?? Task { MemoryService(node: try await SingleNode.start()) }
+            let task = memory ?? Task { MemoryService(node: try await SingleNode.start(service: .reachingThisMachine)) }
             memory = task
             return try await task.value
         case .cluster:

@@ -70,6 +70,7 @@ extension Simulation {
             case .record(.maintain(let command)): return command.time
             case .keyValue(let command): return command.time
             case .subscriptions(let command): return command.time
+            case .reader(.move(_, _, let time, _, _, _)), .reader(.forget(_, let time)): return time
             case .record, .startIncarnation, .removeContainer, .deliver, .acknowledge, nil: return nil
             }
         case .hashState, .scrub, .raise: return nil

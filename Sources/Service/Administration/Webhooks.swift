@@ -1,0 +1,216 @@
+import Admission
+package import Cluster
+package import Directory
+import RaftCore
+import RecordModel
+import RecordStore
+import Wire
+
+/// The webhooks of a container's environment, for those who administer it.
+package struct Webhooks: Sendable {
+    private let service: RecordService
+    private let key: SchemaKey
+
+    /// Those of one container's environment.
+    package init(_ service: RecordService, _ key: SchemaKey) {
+        self.service = service
+        self.key = key
+    }
+
+    /// What an administrator wants to be otherwise; nil stays as it is.
+    package struct Changes: Sendable {
+        /// Where deliveries are sent.
+        package var url: String?
+        /// As `Webhook.recordTypes`.
+        package var recordTypes: [String]?
+        /// As `Webhook.fields`.
+        package var fields: [String]?
+        /// As `Webhook.watchesPrivate`.
+        package var watchesPrivate: Bool?
+        /// Whether it is told anything.
+        package var isEnabled: Bool?
+        /// What becomes of its secrets.
+        package var secret: SecretChange?
+        /// None.
+        package init() {}
+    }
+
+    /// What becomes of a webhook's secrets.
+    package enum SecretChange: String, Hashable, Sendable, CaseIterable {
+        /// A new one comes before the present one; deliveries are signed with both.
+        case rotate
+        /// The former one goes.
+        case dropFormer
+    }
+
+    /// A webhook, and its new secret where one was made.
+    package struct Saved: Sendable {
+        /// As it is now.
+        package var webhook: Webhook
+        /// As administrators see it, once.
+        package var secret: String?
+    }
+
+    /// Sorted by name.
+    package func list() async throws(RequestFailure) -> [Webhook] {
+        try await service.refreshDirectory()
+        let snapshot = service.node.directory.snapshot
+        do throws(ServiceError) { try snapshot.requireContainer(key.container) } catch { throw RequestFailure(error) }
+        return snapshot.webhooks(of: key)
+    }
+
+    /// - Throws: `NOT_FOUND` where there is none of the name.
+    package func webhook(named name: String) async throws(RequestFailure) -> Webhook {
+        if let known = try await list().first(where: { $0.name == name }) { return known }
+        throw RequestFailure(Webhook.unknown(name))
+    }
+
+    /// Makes one. What is committed after this returns is told of.
+    package func create(
+        _ name: String, _ changes: Changes, origin: AuditOrigin, by deadline: Deadline
+    ) async throws(RequestFailure) -> Saved {
+        guard Webhook.isName(name) else {
+            throw RequestFailure(.badRequest, "name: 1 to 64 letters, digits and any of - _ . are expected")
+        }
+        _ = try await list()
+        let id = Hex.encode(Self.random(bytes: 8))
+        var webhook = Webhook(
+            container: key.container, environment: key.environment, name: name, id: id, url: "",
+            created: try service.trustedNow())
+        var changes = changes
+        changes.secret = .rotate
+        let secret = try await apply(changes, to: &webhook)
+        return Saved(webhook: try await save(webhook, origin, by: deadline), secret: secret)
+    }
+
+    /// Changes one. What is committed after this returns is told of by the new values.
+    package func change(
+        _ name: String, _ changes: Changes, origin: AuditOrigin, by deadline: Deadline
+    ) async throws(RequestFailure) -> Saved {
+        var webhook = try await webhook(named: name)
+        let secret = try await apply(changes, to: &webhook)
+        return Saved(webhook: try await save(webhook, origin, by: deadline), secret: secret)
+    }
+
+    /// - Returns: a new secret, where one was asked for.
+    private func apply(_ changes: Changes, to webhook: inout Webhook) async throws(RequestFailure) -> String? {
+        if let url = changes.url ?? (webhook.url.isEmpty ? "" : nil) {
+            let address = try service.webhooks.settings.address(of: url)
+            guard url.utf8.count <= Webhook.urlBytesMax else {
+                throw RequestFailure(.badRequest, "url: at most \(Webhook.urlBytesMax) bytes are expected")
+            }
+            let transport = try service.webhooks.requireTransport()
+            do throws(WebhookFailure) {
+                try await transport.check(address)
+            } catch {
+                throw RequestFailure(.badRequest, "url: \(error.reason)")
+            }
+            webhook.url = url
+        }
+        if let types = changes.recordTypes { webhook.recordTypes = try checked(types) }
+        if let fields = changes.fields {
+            guard fields.count <= Limits.notificationFieldsMax else {
+                throw RequestFailure(.badRequest, "fields: at most \(Limits.notificationFieldsMax) are possible")
+            }
+            webhook.fields = fields
+        }
+        if let watchesPrivate = changes.watchesPrivate { webhook.watchesPrivate = watchesPrivate }
+        guard webhook.watchesPrivate || !webhook.recordTypes.isEmpty else {
+            throw RequestFailure(
+                .badRequest, "recordTypes, private: a webhook is told of some record types, private databases or both")
+        }
+        if let isEnabled = changes.isEnabled {
+            webhook.state = isEnabled ? .enabled : .disabled(reason: "by an administrator")
+        }
+        switch changes.secret {
+        case .rotate?:
+            let secret = WebhookSecret(key: Self.random(bytes: WebhookSecret.bytesCount))
+            webhook.sealedSecrets = [try webhook.sealed(secret, in: service)] + webhook.sealedSecrets.prefix(1)
+            return secret.text
+        case .dropFormer?: webhook.sealedSecrets = Array(webhook.sealedSecrets.prefix(1))
+        case nil: break
+        }
+        return nil
+    }
+
+    /// Record types, which the schema must have.
+    private func checked(_ types: [String]) throws(RequestFailure) -> [String] {
+        guard types.count <= Webhook.recordTypesMax else {
+            throw RequestFailure(.badRequest, "recordTypes: at most \(Webhook.recordTypesMax) are possible")
+        }
+        let known = Set(service.schema(key).schema.types.map(\.name))
+        if let unknown = types.first(where: { !known.contains($0) }) {
+            throw RequestFailure(.badRequest, "recordTypes: the schema has no record type '\(unknown)'")
+        }
+        return Set(types).sorted()
+    }
+
+    private func save(
+        _ webhook: Webhook, _ origin: AuditOrigin, by deadline: Deadline
+    ) async throws(RequestFailure) -> Webhook {
+        try await service.node.requireWebhooks(in: .directory)
+        try await settle(.save(webhook), origin, by: deadline)
+        let saved = try await self.webhook(named: webhook.name)
+        // The node that delivers does the same, where this one cannot.
+        try await WebhookSubscriptions(service, saved).save(by: deadline)
+        return saved
+    }
+
+    private func settle(
+        _ command: WebhookCommand, _ origin: AuditOrigin, by deadline: Deadline
+    ) async throws(RequestFailure) {
+        switch try await service.settle(.webhook(command), origin: origin, by: deadline) {
+        case .refused(let error): throw RequestFailure(error)
+        case .done: await service.catchUp()
+        }
+    }
+
+    /// Removes one, with what waits to be delivered. It ends at once; a moment later its name is free again.
+    package func delete(
+        _ name: String, origin: AuditOrigin, by deadline: Deadline
+    ) async throws(RequestFailure) {
+        var webhook = try await webhook(named: name)
+        if webhook.state != .leaving {
+            webhook.state = .leaving
+            try await settle(.save(webhook), origin, by: deadline)
+        }
+        try await finishRemoval(of: webhook)
+    }
+
+    /// Removes what stands for a webhook on its shard, and then the webhook. It may be done by several nodes at once.
+    func finishRemoval(of webhook: Webhook) async throws(RequestFailure) {
+        let home = service.home(of: webhook.subscriber)
+        while true {
+            let command = LogReaderCommand.forget(subscriber: webhook.subscriber, time: try service.trustedNow())
+            let outcome = try await service.submit(
+                .reader(command), to: home, by: service.node.deadline(), as: LogReaderOutcome.self)
+            if outcome.isDone { break }
+        }
+        let command = WebhookCommand.remove(
+            container: webhook.container, webhook.environment, name: webhook.name)
+        let outcome = try await service.submit(DirectoryCommand.webhook(command), by: service.node.deadline())
+        if case .refused(let error) = outcome, error.code != .notFound { throw RequestFailure(error) }
+        await service.catchUp()
+    }
+
+    /// Sends a delivery that tells of nothing, once.
+    package func test(_ name: String) async throws(RequestFailure) -> WebhookProgress.Attempt {
+        let webhook = try await webhook(named: name)
+        let message = WebhookMessage(
+            id: "test-\(service.newName())", webhook: webhook, notifications: [], flag: "test")
+        return try await message.send(try service.webhooks.requireTransport(), in: service)
+    }
+
+    /// How far one was told, and how its last deliveries went.
+    package func progress(
+        of name: String, by deadline: Deadline
+    ) async throws(RequestFailure) -> (webhook: Webhook, progress: WebhookProgress) {
+        let webhook = try await webhook(named: name)
+        return (webhook, try await WebhookReader.load(webhook, in: service, by: deadline).progress)
+    }
+
+    private static func random(bytes: Int) -> [UInt8] {
+        var generator = SystemRandomNumberGenerator()
+        return (0..<bytes).map { _ in UInt8.random(in: 0 ... .max, using: &generator) }
+    }
+}

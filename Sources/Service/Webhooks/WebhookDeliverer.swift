@@ -1,0 +1,257 @@
+import Admission
+import Cluster
+import Directory
+import KeyValueStore
+import Logging
+import RaftCore
+import RecordModel
+import RecordStore
+import Synchronization
+
+/// Has webhooks told of changes: each by the node that leads the group of its log of notifications.
+///
+/// A webhook is a task of that node. What it does next follows from the directory and from the log's reader, so a node
+/// that begins to lead goes on where the former one ended, and both may deliver the same for a moment.
+package final class WebhookDeliverer: Sendable {
+    private struct State {
+        var transport: (any WebhookTransport)?
+        /// Webhooks with a task, by id.
+        var running: [String: Task<Void, Never>] = [:]
+        var isStopped = false
+    }
+
+    /// How often it is looked for webhooks that nobody follows.
+    private static let roundMilliseconds: UInt64 = 1_000
+    /// Deliveries of this node that are under way at the same time, and those that wait for it.
+    private static let deliveriesMax = 32
+    private static let queuedMax = 4_096
+
+    /// What tests and administrators may reach.
+    package let settings: WebhookSettings
+    private let work: PeriodicTask
+    private let logger: Logger
+    private let state = Mutex(State())
+    let gate = FairGate(limit: deliveriesMax, queueMax: queuedMax)
+
+    init(platform: any NodePlatform, settings: WebhookSettings, logger: Logger) {
+        self.settings = settings
+        self.logger = logger
+        work = PeriodicTask(platform: platform)
+    }
+
+    /// Begins; the service is started.
+    package func start(_ service: RecordService, _ transport: any WebhookTransport) {
+        state.withLock { $0.transport = transport }
+        work.start(everyMilliseconds: Self.roundMilliseconds) { [weak self, weak service] in
+            if let self, let service { self.follow(service) }
+        }
+    }
+
+    func stop() async {
+        work.stop()
+        let (transport, running) = state.withLock { state in
+            state.isStopped = true
+            return (state.transport, Array(state.running.values))
+        }
+        for task in running { task.cancel() }
+        for task in running { await task.value }
+        await transport?.shutdown()
+    }
+
+    /// - Throws: `INTERNAL_ERROR` on a node that sends nothing.
+    func requireTransport() throws(RequestFailure) -> any WebhookTransport {
+        if let transport = state.withLock({ $0.transport }) { return transport }
+        throw RequestFailure(.internalError, "this node sends nothing to webhooks")
+    }
+
+    private func follow(_ service: RecordService) {
+        guard let transport = try? requireTransport() else { return }
+        for webhook in service.node.directory.snapshot.webhooks where webhook.isToFollow {
+            guard webhook.isLed(by: service) else { continue }
+            state.withLock { state in
+                guard !state.isStopped, state.running[webhook.id] == nil else { return }
+                state.running[webhook.id] = service.node.platform.startTask { [weak self, logger] in
+                    var run = WebhookRun(service: service, transport: transport, webhook: webhook, logger: logger)
+                    await run.run()
+                    self?.state.withLock { $0.running[webhook.id] = nil }
+                }
+            }
+        }
+    }
+}
+
+extension Webhook {
+    /// Whether there is something to do for it.
+    fileprivate var isToFollow: Bool {
+        switch state {
+        case .enabled, .leaving: true
+        case .disabled: false
+        }
+    }
+
+    /// What stands for it as for a user.
+    var subscriber: DatabaseKey { .webhook(id, container: container, environment: environment) }
+
+    var schemaKey: SchemaKey { SchemaKey(container: container, environment: environment) }
+
+    /// Whether a node leads the group of its log.
+    fileprivate func isLed(by service: RecordService) -> Bool {
+        service.node.leader(of: service.home(of: subscriber)) == service.node.settings.nodeID
+    }
+}
+
+/// One webhook, as long as this node leads its home.
+private struct WebhookRun {
+    let service: RecordService
+    let transport: any WebhookTransport
+    var webhook: Webhook
+    let logger: Logger
+    private var reader: WebhookReader?
+
+    init(service: RecordService, transport: any WebhookTransport, webhook: Webhook, logger: Logger) {
+        self.service = service
+        self.transport = transport
+        self.webhook = webhook
+        self.logger = logger
+    }
+
+    /// A webhook of which nothing is heard is looked at so often.
+    private static let idleMilliseconds: Int64 = 30_000
+    /// After what failed for a reason of this cluster.
+    private static let pauseMilliseconds: Int64 = 1_000
+
+    /// Whether the webhook is still there, and this node's to follow; takes its newest values.
+    private mutating func goesOn() -> Bool {
+        let known = service.node.directory.snapshot.webhooks(of: webhook.schemaKey)
+        guard !Task.isCancelled, webhook.isLed(by: service),
+            let newest = known.first(where: { $0.id == webhook.id }), newest.isToFollow,
+            service.node.directory.snapshot.containers[webhook.container] != nil
+        else { return false }
+        webhook = newest
+        return true
+    }
+
+    mutating func run() async {
+        let store = StoreKey(home: webhook.subscriber)
+        guard let ticket = try? service.watches.enter(store, group: service.home(of: webhook.subscriber)) else {
+            return
+        }
+        while goesOn() {
+            service.watches.begin(ticket)
+            var wait: Int64
+            do throws(RequestFailure) {
+                wait = try await step()
+            } catch {
+                logger.debug("webhook \(webhook.name) of \(webhook.container) waits: \(error.error.reason)")
+                reader = nil
+                wait = Self.pauseMilliseconds
+            }
+            guard wait > 0 else { continue }
+            let end = service.watches.now + UInt64(wait) * 1_000_000
+            if await service.watches.wait(ticket, until: end) == .closing { return }
+        }
+    }
+
+    /// Does what is next.
+    /// - Returns: for how many milliseconds there is nothing more to do, as far as is known.
+    private mutating func step() async throws(RequestFailure) -> Int64 {
+        if webhook.state == .leaving {
+            try await Webhooks(service, webhook.schemaKey).finishRemoval(of: webhook)
+            return Self.pauseMilliseconds
+        }
+        // Receivers judge by the time of a delivery, and a webhook's failures are counted by it.
+        let now = try service.trustedNow()
+        var reader = try await loadReader()
+        if reader.progress.revision != webhook.revision {
+            try await WebhookSubscriptions(service, webhook).save(by: service.node.deadline())
+            reader.progress.begin(revision: webhook.revision)
+            reader.isChanged = true
+        }
+        defer { self.reader = reader }
+        let wait = reader.progress.wait(at: now)
+        if wait > 0 { return min(wait, Self.idleMilliseconds) }
+        let page = try await nextPage(&reader)
+        if reader.isChanged { try await save(&reader) }
+        guard let delivery = reader.progress.current else { return Self.idleMilliseconds }
+        guard let page else {
+            // Nothing that is to be told is left of it.
+            reader.progress.succeed(nil)
+            reader.isChanged = true
+            return 0
+        }
+        let attempt = try await send(delivery, page)
+        reader.isChanged = true
+        if attempt.reason.isEmpty {
+            reader.progress.succeed(attempt)
+            return 0
+        }
+        let consequence = reader.progress.fail(attempt)
+        try await save(&reader)
+        if case .disable(let reason) = consequence {
+            try await disable(reason)
+            return Self.pauseMilliseconds
+        }
+        return max(1, min(reader.progress.wait(at: service.now), Self.idleMilliseconds))
+    }
+
+    // MARK: The log
+
+    private func loadReader() async throws(RequestFailure) -> WebhookReader {
+        if let reader { return reader }
+        return try await WebhookReader.load(webhook, in: service, by: service.node.deadline())
+    }
+
+    private func save(_ reader: inout WebhookReader) async throws(RequestFailure) {
+        try await reader.save(webhook, in: service, by: service.node.deadline())
+    }
+
+    /// The notifications of the current delivery, which is begun where there is none; nil where nothing is to be told.
+    private func nextPage(_ reader: inout WebhookReader) async throws(RequestFailure) -> [JSONValue]? {
+        if reader.progress.current?.isLoss == true { return [] }
+        let log = WebhookLog(service: service, webhook: webhook)
+        guard let page = try await log.page(after: reader.progress.position) else {
+            reader.progress.lose(of: webhook.id)
+            reader.isChanged = true
+            return []
+        }
+        if let current = reader.progress.current {
+            let notifications = page.entries.filter { $0.sequence <= current.through }.map(\.json)
+            return notifications.isEmpty ? nil : notifications
+        }
+        guard let last = page.entries.last else { return nil }
+        reader.progress.begin(
+            of: webhook.id, through: last.sequence, count: UInt64(page.entries.count),
+            end: page.end(at: last.sequence))
+        reader.isChanged = true
+        return page.entries.map(\.json)
+    }
+
+    // MARK: What is sent
+
+    private func send(
+        _ delivery: WebhookProgress.Delivery, _ notifications: [JSONValue]
+    ) async throws(RequestFailure) -> WebhookProgress.Attempt {
+        guard case .entered = await service.webhooks.gate.enter(container: webhook.container, containerMax: 8) else {
+            throw RequestFailure(ServiceError.nothingDone("this node has too much to deliver"))
+        }
+        defer { service.webhooks.gate.leave(container: webhook.container) }
+        // The former leader may have gone on: it must not be long that two deliver.
+        guard webhook.isLed(by: service) else {
+            throw RequestFailure(ServiceError.nothingDone("another node delivers"))
+        }
+        let message = WebhookMessage(
+            id: delivery.id, webhook: webhook, notifications: notifications,
+            flag: delivery.isLoss ? "lost" : nil)
+        return try await message.send(transport, failures: delivery.failures, in: service)
+    }
+
+    private func disable(_ reason: String) async throws(RequestFailure) {
+        var disabled = webhook
+        disabled.state = .disabled(reason: reason)
+        let origin = AuditOrigin(
+            actor: "node \(service.node.settings.nodeID)", requestID: "", address: "", time: service.now)
+        logger.warning("webhook \(webhook.name) of \(webhook.container) is disabled: \(reason)")
+        try await service.enter(
+            DirectoryEntry(.webhook(.save(disabled)), origin: origin), by: service.node.deadline())
+    }
+}

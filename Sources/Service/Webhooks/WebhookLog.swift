@@ -1,0 +1,108 @@
+import Cluster
+import Directory
+import RaftCore
+import RecordModel
+import RecordStore
+import Wire
+
+/// A webhook's log of notifications.
+struct WebhookLog {
+    struct Entry {
+        var sequence: Int64
+        /// As readers of notifications get it.
+        var json: JSONValue
+    }
+
+    struct Page {
+        var entries: [Entry]
+        fileprivate var token: NotificationToken
+
+        /// The place in the log after an entry.
+        func end(at sequence: Int64) -> [UInt8] {
+            var token = token
+            token.sequence = sequence
+            return token.encoded()
+        }
+    }
+
+    let service: RecordService
+    let webhook: Webhook
+
+    /// Notifications of one delivery, and bytes of them together, give or take one.
+    private static let entriesMax = 100
+    private static let bytesMax = 256 << 10
+
+    /// What lies after a place; nil where something was lost since.
+    /// - Parameter position: empty begins with the first notification that is kept.
+    func page(after position: [UInt8]) async throws(RequestFailure) -> Page? {
+        let home = service.home(of: webhook.subscriber)
+        var read = ShardRead.NotificationsRead(
+            subscriber: webhook.subscriber, token: position.isEmpty ? nil : position, client: nil,
+            limit: Self.entriesMax)
+        // A webhook is the container's, whose every record it may be told of; but not of types that were dropped.
+        let types = Set(service.schema(webhook.schemaKey).schema.types.map(\.name))
+        read.hidden.readable = NotificationLog.Readable(types: types, typesOfOthers: types)
+        switch try await service.read(.notifications(read), from: home, by: service.node.deadline()) {
+        case .found(let answer): return answer.expiry == nil ? try await page(answer) : nil
+        case .refused(let error): throw RequestFailure(error)
+        case .needsSchema: throw RequestFailure(.internalError, "notifications need no schema")
+        }
+    }
+
+    private func page(_ answer: ShardAnswer) async throws(RequestFailure) -> Page {
+        guard let json = try? JSONParser.parse(answer.bytes), let all = json["notifications"]?.array,
+            let place = try await SealedPosition.notifications.open(json["syncToken"]?.string, in: service)
+        else { throw RequestFailure(.internalError, "a page of notifications cannot be read") }
+        var page = Page(entries: [], token: try unpacked(place))
+        var bytes = 0
+        for notification in all {
+            var writer = JSONWriter()
+            writer.value(notification)
+            bytes += writer.bytes.count
+            guard page.entries.isEmpty || bytes <= Self.bytesMax,
+                case .integer(let sequence)? = notification["seq"]
+            else { break }
+            page.entries.append(Entry(sequence: sequence, json: notification))
+        }
+        return page
+    }
+}
+
+/// The reader that keeps a webhook's progress with its log.
+struct WebhookReader: Sendable {
+    private static let name = "webhook"
+
+    var progress: WebhookProgress
+    private var version: UInt64
+    /// Whether it is to be saved.
+    var isChanged = false
+
+    static func load(
+        _ webhook: Webhook, in service: RecordService, by deadline: Deadline
+    ) async throws(RequestFailure) -> WebhookReader {
+        let read = ShardRead.logReader(webhook.subscriber, name: name)
+        let answer = try await service.read(read, from: service.home(of: webhook.subscriber), by: deadline)
+        guard case .found(let found) = answer else {
+            throw RequestFailure(.internalError, "a shard gave an answer to another question")
+        }
+        if found.bytes.isEmpty { return WebhookReader(progress: WebhookProgress(), version: 0) }
+        let row = try unpacked(found.bytes, as: LogReader.self)
+        return WebhookReader(progress: try unpacked(row.body), version: row.version)
+    }
+
+    /// - Throws: `CONFLICT` where another node was faster.
+    mutating func save(
+        _ webhook: Webhook, in service: RecordService, by deadline: Deadline
+    ) async throws(RequestFailure) {
+        let home = service.home(of: webhook.subscriber)
+        let command = LogReaderCommand.move(
+            subscriber: webhook.subscriber, home: home.rawValue, time: try service.trustedNow(), name: Self.name,
+            from: version, to: LogReader(version: version, expires: nil, body: progress.encoded()))
+        let outcome = try await service.submit(.reader(command), to: home, by: deadline, as: LogReaderOutcome.self)
+        guard outcome.isDone else {
+            throw RequestFailure(.conflict, "another node delivers to webhook '\(webhook.name)'")
+        }
+        version += 1
+        isChanged = false
+    }
+}
