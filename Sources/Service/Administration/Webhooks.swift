@@ -1,5 +1,5 @@
 import Admission
-package import Cluster
+import Cluster
 package import Directory
 import RaftCore
 import RecordModel
@@ -73,7 +73,7 @@ package struct Webhooks: Sendable {
             throw RequestFailure(.badRequest, "name: 1 to 64 letters, digits and any of - _ . are expected")
         }
         _ = try await list()
-        let id = Hex.encode(Self.random(bytes: 8))
+        let id = service.randomHex(bytes: 8)
         var webhook = Webhook(
             container: key.container, environment: key.environment, name: name, id: id, url: "",
             created: try service.trustedNow())
@@ -124,7 +124,7 @@ package struct Webhooks: Sendable {
         }
         switch changes.secret {
         case .rotate?:
-            let secret = WebhookSecret(key: Self.random(bytes: WebhookSecret.bytesCount))
+            let secret = WebhookSecret(key: service.randomBytes(WebhookSecret.bytesCount))
             webhook.sealedSecrets = [try webhook.sealed(secret, in: service)] + webhook.sealedSecrets.prefix(1)
             return secret.text
         case .dropFormer?: webhook.sealedSecrets = Array(webhook.sealedSecrets.prefix(1))
@@ -207,10 +207,5 @@ package struct Webhooks: Sendable {
     ) async throws(RequestFailure) -> (webhook: Webhook, progress: WebhookProgress) {
         let webhook = try await webhook(named: name)
         return (webhook, try await WebhookReader.load(webhook, in: service, by: deadline).progress)
-    }
-
-    private static func random(bytes: Int) -> [UInt8] {
-        var generator = SystemRandomNumberGenerator()
-        return (0..<bytes).map { _ in UInt8.random(in: 0 ... .max, using: &generator) }
     }
 }
