@@ -78,6 +78,20 @@ extension Client {
         return nil
     }
 
+    /// Tries to upload more often than a node takes uploads at a time, to one that has no room.
+    func uploadInVain(at node: Int) async {
+        let content = files.newContent(using: &world.generator)
+        goTo(node)
+        guard let url = await uploadURL(in: 0) else { return }
+        for _ in 0...SimulatedNode.uploadsMax {
+            goTo(node)
+            let answer = await ask(repeats: true, triesMax: 1) { visit throws(RequestFailure) in
+                try await visit.upload(content, to: url, cutAfter: nil)
+            }
+            if case .answered = answer { recorder.violated("node \(node) takes a file that it has no room for") }
+        }
+    }
+
     /// Begins an upload and goes away, after 10 s where a node is named.
     func beginUpload(at node: Int? = nil) async {
         let content = files.newContent(using: &world.generator)

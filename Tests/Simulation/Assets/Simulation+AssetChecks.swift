@@ -103,13 +103,6 @@ extension Simulation {
 }
 
 extension Client {
-    /// Tries to upload more often than a node takes uploads at a time, to one that has no room.
-    func uploadInVain(at node: Int) async {
-        for _ in 0...SimulatedNode.uploadsMax where await upload(in: 0, at: node) != nil {
-            recorder.violated("node \(node) takes a file that it has no room for")
-        }
-    }
-
     /// Every node takes uploads and saves once all is mended.
     func uploadAndSave(at node: Int) async {
         for _ in 0..<20 {
