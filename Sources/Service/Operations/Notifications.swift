@@ -64,27 +64,35 @@ package struct Notifications: WatchedFeed {
     package func changes(
         since token: String?, limit: Int, by deadline: Deadline
     ) async throws(RequestFailure) -> ShardAnswer {
-        let token = try await SealedPosition.notifications.open(token, in: service)
+        let answer = try await page(
+            after: try await SealedPosition.notifications.open(token, in: service), limit: limit, by: deadline)
+        guard let expiry = answer.expiry else { return answer }
+        throw RequestFailure(
+            .badRequest,
+            "the syncToken has expired: "
+                + (expiry == .tooOld
+                    ? "notifications since it was given are not kept any more"
+                    : "notifications were lost since it was given, in a restore or because too many waited")
+                + ". Fetch all changes, and start again without one", details: .expiredToken(expiry))
+    }
+
+    /// A page of the log, or why a place cannot be followed.
+    /// - Parameter position: a token, opened; nil begins with the first notification that is kept.
+    func page(
+        after position: [UInt8]?, limit: Int, by deadline: Deadline
+    ) async throws(RequestFailure) -> ShardAnswer {
         guard await service.node.has(.notifications, in: group) else {
             throw RequestFailure(
                 ServiceError(
                     .tryAgainLater, "notifications need feature level \(FeatureLevel.notifications)",
                     retryAfterSeconds: 1))
         }
-        var read = ShardRead.NotificationsRead(subscriber: store.home, token: token, client: client, limit: limit)
+        var read = ShardRead.NotificationsRead(subscriber: store.home, token: position, client: client, limit: limit)
         // Roles and schema as they are now: a node that lags behind must not send by what was revoked.
         do throws(ClusterError) { try await service.node.requireDirectory() } catch { throw RequestFailure(error) }
         read.hidden = hidden
         switch try await service.read(.notifications(read), from: group, by: deadline) {
-        case .found(let answer):
-            guard let expiry = answer.expiry else { return answer }
-            throw RequestFailure(
-                .badRequest,
-                "the syncToken has expired: "
-                    + (expiry == .tooOld
-                        ? "notifications since it was given are not kept any more"
-                        : "notifications were lost since it was given, in a restore or because too many waited")
-                    + ". Fetch all changes, and start again without one", details: .expiredToken(expiry))
+        case .found(let answer): return answer
         case .refused(let error): throw RequestFailure(error)
         case .needsSchema: throw RequestFailure(.internalError, "notifications need no schema")
         }
