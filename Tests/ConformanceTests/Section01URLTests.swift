@@ -124,16 +124,6 @@ extension Conformance {
             #expect(try await space.get("users/caller").status == 200)
         }
 
-        @Test(
-            "deviates: tokens/create and tokens/register, at /device/1, are a later issue: 501",
-            arguments: Door.cases(["create", "register"]))
-        func deviceTokens(door: Door, action: String) async throws {
-            let space = try await Space(door)
-            var call = space.request("", ["apnsEnvironment": "development"])
-            call.path = "/device/1/\(space.container)/development/tokens/\(action)"
-            expectFailure(try await space.send(call), 501, "BAD_REQUEST", "not built")
-        }
-
         @Test("deviates: the documented path of tokens/create has nothing yet: 404", arguments: Door.allCases)
         func documentedDeviceTokens(door: Door) async throws {
             let space = try await Space(door)

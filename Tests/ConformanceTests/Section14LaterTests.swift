@@ -2,7 +2,7 @@ import RecordModel
 import Testing
 
 extension Conformance {
-    @Suite("14 Push, 16 Sharing: later issues")
+    @Suite("16 Sharing: later issues")
     struct Section14LaterTests {
         @Test(
             "deviates: what is a later issue answers 501 with BAD_REQUEST and a reason",
@@ -13,12 +13,6 @@ extension Conformance {
             let answer = try await Space(door).inPublic.call(action, [:])
             expectFailure(answer, 501, "BAD_REQUEST", "\(action) is not built yet")
             #expect(answer.json["uuid"] != nil)
-        }
-
-        @Test("deviates: there is no long poll: its URL is never given out", arguments: Door.allCases)
-        func longPoll(door: Door) async throws {
-            let space = try await Space(door)
-            expectFailure(try await space.send(Call("GET", "/webcourier/x")), 404, "NOT_FOUND")
         }
     }
 }

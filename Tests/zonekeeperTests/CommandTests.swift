@@ -34,7 +34,7 @@ struct CommandTests {
             (["container", "delete", "c", "--confirm", "c"], "ContainerDeleteCommand"),
             (["container", "restore", "c"], "ContainerRestoreCommand"),
             (["subscription", "list", "--public"], "SubscriptionListCommand"),
-            (["webhook", "create", "w", "--url", "https://h.example/", "--private"], "WebhookCreateCommand"),
+            (["webhook", "create", "w", "--receiver", "https://h.example/", "--private"], "WebhookCreateCommand"),
             (["webhook", "update", "w", "--type-of-record", "A", "B", "--field", "f"], "WebhookUpdateCommand"),
             (["webhook", "update", "w", "--disable-deliveries", "--rotate-secret"], "WebhookUpdateCommand"),
             (["webhook", "test", "w"], "WebhookTestCommand"),

@@ -132,7 +132,7 @@ package enum ShardRead: Sendable {
         package var token: [UInt8]?
         /// The device that reads: it is not told of its own changes.
         package var client: String?
-        /// Notifications of the page.
+        /// Notifications of the page; 0 asks for the token of the end, from `FeatureLevel.webhooks` on.
         package var limit: Int
         /// What the reader may not read.
         package var hidden = NotificationLog.Hidden()

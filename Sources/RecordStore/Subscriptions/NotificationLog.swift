@@ -97,7 +97,7 @@ extension RecordTables {
             let payload = row.bytes(2)
             bytes += payload.count
             guard entries.count < limit, entries.isEmpty || bytes <= notificationPageBytesMax else {
-                hasMore = true
+                hasMore = limit > 0
                 return false
             }
             entries.append(

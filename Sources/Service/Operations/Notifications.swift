@@ -64,15 +64,8 @@ package struct Notifications: WatchedFeed {
     package func changes(
         since token: String?, limit: Int, by deadline: Deadline
     ) async throws(RequestFailure) -> ShardAnswer {
-        let token = try await SealedPosition.notifications.open(token, in: service)
-        guard await service.node.has(.notifications, in: group) else {
-            throw .tryAgain("notifications need feature level \(FeatureLevel.notifications)")
-        }
-        var read = ShardRead.NotificationsRead(subscriber: store.home, token: token, client: client, limit: limit)
-        // Roles and schema as they are now: a node that lags behind must not send by what was revoked.
-        try await ask(await service.node.requireDirectory())
-        read.hidden = hidden
-        let answer = try await service.answer(to: .notifications(read), from: group, by: deadline)
+        let answer = try await page(
+            after: try await SealedPosition.notifications.open(token, in: service), limit: limit, by: deadline)
         guard let expiry = answer.expiry else { return answer }
         throw .badRequest(
             "the syncToken has expired: "
@@ -80,5 +73,20 @@ package struct Notifications: WatchedFeed {
                     ? "notifications since it was given are not kept any more"
                     : "notifications were lost since it was given, in a restore or because too many waited")
                 + ". Fetch all changes, and start again without one", details: .expiredToken(expiry))
+    }
+
+    /// A page of the log, or why a place cannot be followed.
+    /// - Parameter position: a token, opened; nil begins with the first notification that is kept.
+    func page(
+        after position: [UInt8]?, limit: Int, by deadline: Deadline
+    ) async throws(RequestFailure) -> ShardAnswer {
+        guard await service.node.has(.notifications, in: group) else {
+            throw .tryAgain("notifications need feature level \(FeatureLevel.notifications)")
+        }
+        var read = ShardRead.NotificationsRead(subscriber: store.home, token: position, client: client, limit: limit)
+        // Roles and schema as they are now: a node that lags behind must not send by what was revoked.
+        try await ask(await service.node.requireDirectory())
+        read.hidden = hidden
+        return try await service.answer(to: .notifications(read), from: group, by: deadline)
     }
 }

@@ -16,28 +16,30 @@ struct WebhookRoutes: Sendable {
     }
 
     func create() async throws(RequestFailure) -> Reply {
-        let saved = try await webhooks(try request.json().schemaKey()).create(
-            try request.json().text("name"), try changes(), origin: request.administration.origin, by: request.service.deadline())
-        return Self.reply(saved)
+        let (webhooks, name) = (try named(), try request.json().text("name"))
+        return Self.reply(
+            try await webhooks.create(
+                name, try changes(), origin: request.administration.origin, by: request.service.deadline()))
     }
 
     func change() async throws(RequestFailure) -> Reply {
-        let saved = try await webhooks(try request.json().schemaKey()).change(
-            try request.json().text("name"), try changes(), origin: request.administration.origin, by: request.service.deadline())
-        return Self.reply(saved)
+        let (webhooks, name) = (try named(), try request.json().text("name"))
+        return Self.reply(
+            try await webhooks.change(
+                name, try changes(), origin: request.administration.origin, by: request.service.deadline()))
     }
 
+    /// The webhooks of the environment that the body names.
+    private func named() throws(RequestFailure) -> Webhooks { webhooks(try request.json().schemaKey()) }
+
     func delete() async throws(RequestFailure) -> Reply {
-        let name = try request.url.need("name")
-        try await webhooks(try request.url.schemaKey()).delete(name, origin: request.administration.origin, by: request.service.deadline())
-        return Reply { writer in
-            writer.member("name", name)
-            writer.member("deleted", true)
-        }
+        let (webhooks, name) = (webhooks(try request.url.schemaKey()), try request.url.need("name"))
+        try await webhooks.delete(name, origin: request.administration.origin, by: request.service.deadline())
+        return .done("deleted", "name", name)
     }
 
     func test() async throws(RequestFailure) -> Reply {
-        let attempt = try await webhooks(try request.json().schemaKey()).test(try request.json().text("name"))
+        let attempt = try await named().test(try request.json().text("name"))
         return Reply { Self.write(attempt, to: &$0) }
     }
 

@@ -29,12 +29,12 @@ struct NotificationRoutes {
     private let call: WebCall
     private let body: [UInt8]
 
-    init(service: RecordService, store: StoreKey, accountID: String, call: WebCall, _ body: [UInt8]) {
-        self.accountID = accountID
+    init(_ service: RecordService, _ call: WebCall, _ admitted: AdmittedCall, _ route: DataRoute) {
+        accountID = admitted.accountID
         self.service = service
-        self.store = store
+        store = admitted.store(in: route.target)
         self.call = call
-        self.body = body
+        body = admitted.body
     }
 
     func respond(

@@ -31,6 +31,7 @@ struct DataRoute: Sendable {
         case database(Scope, DatabaseAction)
         case keyValues(KeyValueAction)
         case notifications(NotificationAction)
+        case deviceTokens(DeviceTokenAction)
     }
 
     let scope: RequestScope
@@ -70,6 +71,9 @@ struct DataRoute: Sendable {
             let action = try NotificationAction(name, method: method)
             self.action = .notifications(action)
             scope = RequestScope(target: try Self.target(url), rate: .requests, isWatch: action == .watch)
+        case "device":
+            action = .deviceTokens(try DeviceTokenAction(url, method: method))
+            scope = RequestScope(target: try Self.target(url), rate: .requests)
         default: return nil
         }
     }
@@ -92,6 +96,7 @@ struct DataRoute: Sendable {
         case .database(_, let action): action.rawValue
         case .keyValues(let action): "kv/\(action.rawValue)"
         case .notifications(let action): "push/\(action.rawValue)"
+        case .deviceTokens(let action): action.rawValue
         }
     }
 
@@ -101,7 +106,7 @@ struct DataRoute: Sendable {
             switch action {
             case .database(let database, _): "\(database.rawValue) database"
             case .keyValues: "preferences"
-            case .notifications: "notifications"
+            case .notifications, .deviceTokens: "notifications"
             }
         return "\(data) of \(target.container) (\(target.environment.rawValue))"
     }
@@ -118,6 +123,9 @@ struct AdmittedCall: Sendable {
     let requester: Requester
     let body: [UInt8]
     let deadline: Deadline
+
+    /// Whose it is; empty where nobody is signed in.
+    var accountID: String { context.admitted.accountID ?? "" }
 
     /// The caller's own store in a container's environment.
     func store(in target: Target) -> StoreKey {
@@ -160,10 +168,10 @@ extension WebResponder {
                     preferences: preferences, call: call, body: admitted.body, deadline: admitted.deadline
                 ).respond(to: action) { stream(of: preferences, call, route, admitted, limit: $0) }
             case .notifications(let action):
-                return try await NotificationRoutes(
-                    service: context.service, store: admitted.store(in: route.target),
-                    accountID: admitted.context.admitted.accountID ?? "", call: call, admitted.body
-                ).respond(to: action, by: admitted.deadline) { stream(of: $0, call, route, admitted, limit: $1) }
+                return try await NotificationRoutes(context.service, call, admitted, route)
+                    .respond(to: action, by: admitted.deadline) { stream(of: $0, call, route, admitted, limit: $1) }
+            case .deviceTokens(let action):
+                return try await DeviceTokenRoutes(context, call).respond(to: action, admitted, route)
             }
         } catch {
             throw refused(error, call, route, notes)

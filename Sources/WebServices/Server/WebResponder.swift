@@ -69,7 +69,7 @@ package struct WebResponder: HTTPResponder {
         case "database" where url.segments.count >= 7:
             known.contains(url.segments[5]) ? "\(url.segments[5])" : "database"
         case "kv": url.segments.last == "watch" ? "kv-watch" : "kv"
-        case "push": url.segments.last == "watch" ? "push-watch" : "push"
+        case "push", "device", "aps": ["watch", "aps"].contains(url.segments.last) ? "push-watch" : "push"
         case "admin": "admin"
         case "assets": "assets"
         case "console": "console"
@@ -95,7 +95,7 @@ package struct WebResponder: HTTPResponder {
             headers.leaveOutAccessControl()
             return try console(call)
         case "assets": return try await assets(call, &headers)
-        case "device": throw .notBuilt("tokens for push")
+        case "aps": return try await DeviceTokenRoutes(context, call).courier()
         case "openapi.json": return Reply(body: OpenAPIDocument.json)
         default: break
         }

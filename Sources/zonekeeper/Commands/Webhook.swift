@@ -68,7 +68,7 @@ struct WebhookCreateCommand: ClientCommand {
     @OptionGroup var webhook: WebhookName
     @OptionGroup var scope: WebhookScope
 
-    @Option(help: "Where deliveries are sent.")
+    @Option(name: .customLong("receiver"), help: ArgumentHelp("Where deliveries are sent.", valueName: "url"))
     var url: String
 
     func run(on connection: Connection) async throws {
@@ -115,7 +115,7 @@ struct WebhookUpdateCommand: ClientCommand {
     @OptionGroup var webhook: WebhookName
     @OptionGroup var scope: WebhookScope
 
-    @Option(help: "Where deliveries are sent.")
+    @Option(name: .customLong("receiver"), help: ArgumentHelp("Where deliveries are sent.", valueName: "url"))
     var url: String?
 
     @Flag(inversion: .prefixedEnableDisable, help: "Deliver, or stop delivering.")
