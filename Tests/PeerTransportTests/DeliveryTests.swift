@@ -59,8 +59,10 @@ struct DeliveryTests {
 
     @Test("a peer that stops and starts again is found again, with its new boot counter")
     func restart() async throws {
+        // Nobody else takes this address's port while the peer is away.
+        let host = "127.0.57.2"
         let one = try TestNode(1)
-        let two = try TestNode(2)
+        let two = try TestNode(2) { $0.listenHost = host }
         try await one.start()
         try await two.start()
         try await one.connect(to: two, as: 2)
@@ -72,7 +74,7 @@ struct DeliveryTests {
         #expect(one.transport.counters.messagesDroppedNotConnected == 1)
 
         let again = try TestNode(2) {
-            $0.listenPort = port
+            ($0.listenHost, $0.listenPort) = (host, port)
             $0.bootCounter = 2
         }
         try await again.start()

@@ -46,6 +46,7 @@ final class TestNode: PeerTransportDelegate {
     let eventLoop = MultiThreadedEventLoopGroup.singleton.next()
     private let serve: Serve
     private let box = Mutex<PeerTransport?>(nil)
+    private let host: String
 
     /// - Parameter change: adjusts the configuration, which has the node listen on a free loopback port with no peers.
     init(
@@ -60,6 +61,7 @@ final class TestNode: PeerTransportDelegate {
         configuration.silentIntervalsMax = 600
         configuration.handshakeTimeout = .minutes(10)
         change(&configuration)
+        host = configuration.listenHost
         let transport = try PeerTransport(
             configuration: configuration, eventLoop: eventLoop, delegate: self, logger: events.logger)
         box.withLock { $0 = transport }
@@ -78,7 +80,7 @@ final class TestNode: PeerTransportDelegate {
 
     /// Where the node listens.
     func address(as node: UInt64) -> PeerAddress {
-        PeerAddress(node: NodeID(node), host: "127.0.0.1", port: transport.port ?? 0)
+        PeerAddress(node: NodeID(node), host: host, port: transport.port ?? 0)
     }
 
     /// Dials another node and waits until every channel is ready.
