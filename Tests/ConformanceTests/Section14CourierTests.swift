@@ -58,6 +58,7 @@ extension Conformance {
             let space = try await Space(door)
             try await Self.subscribe(space)
             try await space.save("before", [:])
+            _ = try await space.notifications(atLeast: 1)
             let device = try await Self.create(space)
             try await space.save("a", [:])
             try await space.save("b", [:])
