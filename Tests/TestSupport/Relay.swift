@@ -20,8 +20,12 @@ package final class Relay: Sendable {
 
     private final class Shared: Sendable {
         let targets: [Int]
+        let bytesMax: Int
         let state = Mutex(State())
-        init(targets: [Int]) { self.targets = targets }
+        init(targets: [Int], bytesMax: Int) {
+            self.targets = targets
+            self.bytesMax = bytesMax
+        }
 
         /// Keeps a channel until it closes; false while the network is cut.
         func keep(_ channel: any Channel) -> Bool {
@@ -36,7 +40,15 @@ package final class Relay: Sendable {
             return isKept
         }
 
-        func sent(_ bytes: Int) { state.withLock { $0.bytesToClients += bytes } }
+        /// Counts bytes that a target sent.
+        /// - Returns: how many of them go on to the client.
+        func sent(_ bytes: Int) -> Int {
+            state.withLock { state in
+                let passed = min(bytes, bytesMax - state.bytesToClients)
+                state.bytesToClients += passed
+                return passed
+            }
+        }
 
         /// Connects to the first target that can be connected to, beginning with another one each time.
         func connect(on loop: any EventLoop, attempt: Int = 0) -> EventLoopFuture<any Channel> {
@@ -55,8 +67,9 @@ package final class Relay: Sendable {
     }
 
     /// Listens on a port of its own.
-    package init(to targets: [Int]) async throws {
-        let shared = Shared(targets: targets)
+    /// - Parameter bytesMax: what targets send beyond it is held back from clients.
+    package init(to targets: [Int], bytesMax: Int = .max) async throws {
+        let shared = Shared(targets: targets, bytesMax: bytesMax)
         state = shared
         listener = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .childChannelOption(.autoRead, value: false)
@@ -100,16 +113,16 @@ private final class Passing: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
 
     private let other: any Channel
-    private let passed: (Int) -> Void
+    private let passed: (Int) -> Int
 
-    init(to other: any Channel, passed: @escaping (Int) -> Void = { _ in }) {
+    init(to other: any Channel, passed: @escaping (Int) -> Int = { $0 }) {
         self.other = other
         self.passed = passed
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        let bytes = unwrapInboundIn(data)
-        passed(bytes.readableBytes)
+        var bytes = unwrapInboundIn(data)
+        guard let bytes = bytes.readSlice(length: passed(bytes.readableBytes)) else { return }
         other.writeAndFlush(bytes, promise: nil)
     }
 

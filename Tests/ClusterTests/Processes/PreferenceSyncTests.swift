@@ -12,7 +12,7 @@ import Testing
 extension ClusterSuites {
     @Suite("Preferences of two users on three devices, with cuts and killed nodes")
     struct PreferenceSyncTests {
-        private static let steps = Soak.count(250, soak: 20_000)
+        private static let steps = Soak.count(150, soak: 20_000)
 
         @Test("devices converge, every change is notified, nobody sees another user's, and limits hold")
         func converge() async throws {

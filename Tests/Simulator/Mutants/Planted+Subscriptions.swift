@@ -120,12 +120,12 @@ extension Mutant {
         Mutant(
             "a second gap replaces the first before it was asked about",
             .init(
-                "Service/Limits/SessionOutbox.swift", "missingSince = min(missingSince ?? since, since)",
+                "Service/Limits/SessionSpread.swift", "missingSince = min(missingSince ?? since, since)",
                 "missingSince = PLANTED(since, min(missingSince ?? since, since))")),
         // More requests are taken than the limit says: the share is lent to others, too.
         Mutant(
             "a node goes on using the share that it gave back",
-            .init("Admission/Rate/RateLimiter+Report.swift", "if isLeaving {", "if isLeaving, !PLANTED {")),
+            .init("Admission/Rate/RateLimiter.swift", "if isLeaving {", "if isLeaving, !PLANTED {")),
         // With each node that is killed, the container gets more than its limit.
         Mutant(
             "what a node let through before it was started again is not charged",
