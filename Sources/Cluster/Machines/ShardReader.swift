@@ -43,6 +43,8 @@ struct ShardReader {
         .found(ShardAnswer(try LogReader.find(name, of: subscriber, in: db)?.encoded() ?? []))
     }
 
+    private static func found(_ value: some WireCodable) -> ReadAnswer { .found(ShardAnswer(value.encoded())) }
+
     private func answer(_ read: ShardRead) throws -> ReadAnswer {
         switch read {
         case .lookup(let lookup): try self.lookup(lookup)
@@ -65,18 +67,15 @@ struct ShardReader {
                     container: key.container, environment: key.environment, schemaVersion: version, in: db)
             ) { ShardAnswer(ShardList($0).encoded()) }
         case .usage(let request):
-            .found(
-                ShardAnswer(try RecordTables.usage(request, level: AppliedRow.level(of: db), in: db).encoded()))
-        case .ledger(let database): .found(ShardAnswer(try RecordTables.ledger(of: database, in: db).encoded()))
+            Self.found(try RecordTables.usage(request, level: AppliedRow.level(of: db), in: db))
+        case .ledger(let database): Self.found(try RecordTables.ledger(of: database, in: db))
         case .earlierOutcome(let command):
             .found(ShardAnswer(try tables.earlierOutcome(of: command, in: db)?.encoded() ?? []))
         case .keyValue(let store, let read): try KeyValueReader.answer(read, of: store, vault.secret, in: db)
         case .subscriptions(let read):
-            .found(
-                ShardAnswer(
-                    ShardList(
-                        try RecordTables.subscriptions(of: read.subscriber, scope: read.scope, ids: read.ids, in: db)
-                    ).encoded()))
+            Self.found(
+                ShardList(
+                    try RecordTables.subscriptions(of: read.subscriber, scope: read.scope, ids: read.ids, in: db)))
         case .notifications(let read): try NotificationReader.answer(read, vault.secret, in: db)
         case .logReader(let user, let name): try logReader(name, of: user)
         case .isDelivered(let marks): .found(ShardAnswer([try RecordTables.isDelivered(marks, in: db) ? 1 : 0]))
