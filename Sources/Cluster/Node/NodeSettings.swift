@@ -76,9 +76,10 @@ package struct NodeSettings: Sendable {
             ? nil : Oversize(.request, bytes: command.count, bytesMax: commandBytesMax)
     }
 
-    /// Traps unless what one limit lets through fits the next: a command the frames that carry it and the log's
-    /// segment, an append of several entries its frame, and what one group may have uncommitted the log's queue. What
-    /// all groups may have together is more than that queue takes; then the lane refuses proposals until there is room.
+    /// Traps unless what one limit lets through fits the next: a command the frames that carry it, the log's segment,
+    /// and memory until it is applied, as its outcome is not known otherwise; an append of several entries its frame;
+    /// and what one group may have uncommitted the log's queue. What all groups may have together is more than that
+    /// queue takes; then the lane refuses proposals until there is room.
     func checkSizes(frameBytesMax: Int) {
         let entryBytesMax = commandBytesMax + Entry.overheadBytesMax
         let appendBytesMax = max(raft.appendBytesMax, raft.probeBytesMax) + Entry.overheadBytesMax
@@ -89,6 +90,9 @@ package struct NodeSettings: Sendable {
         precondition(
             entryBytesMax <= log.recordBytesMax,
             "a command of \(commandBytesMax) bytes does not fit a record of \(log.recordBytesMax)")
+        precondition(
+            entryBytesMax <= 3 * raft.cacheBytesMax,
+            "a command of \(commandBytesMax) bytes leaves a cache of \(raft.cacheBytesMax) before it is applied")
         precondition(
             commandBytesMax <= raft.uncommittedBytesMax && raft.uncommittedBytesMax <= log.queueBytesMax,
             "\(commandBytesMax) of a command, \(raft.uncommittedBytesMax) uncommitted, \(log.queueBytesMax) in the queue"

@@ -21,11 +21,12 @@ package struct WebhookRequest: Sendable {
 }
 
 /// Why nothing was answered, for people.
-package struct WebhookFailure: Error {
+package struct WebhookFailure: Error, CustomStringConvertible {
     /// What went wrong, with the host's name.
     package var reason: String
-    /// Creates a value from its parts.
     package init(_ reason: String) { self.reason = reason }
+
+    package var description: String { reason }
 }
 
 /// Sends deliveries: HTTP in production, and whatever a test likes.

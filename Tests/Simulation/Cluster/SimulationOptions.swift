@@ -192,7 +192,7 @@ package struct SimulationOptions: Sendable {
         raft.probeBytesMax = pick([64 << 10, 1_024, 64])
         raft.inflightAppendsMax = pick([64, 2, 1])
         raft.inflightBytesMax = pick([8 << 20, 4_096])
-        raft.cacheBytesMax = pick([4 << 20, 16_384, 1_024])
+        raft.cacheBytesMax = pick([4 << 20, commandBytes, commandBytes / 2])
         raft.pendingReadsMax = pick([65_536, 16])
         raft.uncommittedBytesMax = pick([16 << 20, 2 * commandBytes, commandBytes])
         logQueueBytes = pick([64 << 20, 2 * raft.uncommittedBytesMax, raft.uncommittedBytesMax])
