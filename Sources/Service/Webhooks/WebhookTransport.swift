@@ -26,6 +26,7 @@ package struct WebhookFailure: Error, CustomStringConvertible {
     package var reason: String
     package init(_ reason: String) { self.reason = reason }
 
+    /// The reason.
     package var description: String { reason }
 }
 

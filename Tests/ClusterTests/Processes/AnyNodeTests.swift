@@ -6,7 +6,7 @@ import Testing
 extension ClusterSuites.Shared {
     @Suite("Any node answers for any zone")
     struct AnyNodeTests {
-        @Test("a record saved through one node is in the next query through another, 1,000 times of 1,000")
+        @Test("a record saved through one node is in the next query through another, each time")
         func readYourWrites() async throws {
             let cluster = try await SharedCluster.tenant()
             let zones = (0..<8).map { "zone-\($0)" }
@@ -14,7 +14,7 @@ extension ClusterSuites.Shared {
             let made = try await cluster.client.post(
                 cluster.path("zones/modify"), #"{"operations": [\#(operations.joined(separator: ","))]}"#, node: 0)
             try #require(made.json["zones"]?.array?.allSatisfy { $0["serverErrorCode"] == nil } == true, "\(made)")
-            for number in 0..<1_000 {
+            for number in 0..<Soak.count(250, soak: 1_000) {
                 let zone = #""zoneID": {"zoneName": "\#(zones[number % zones.count])"}"#
                 let save =
                     #"{\#(zone), "operations": [{"operationType": "create", "record": {"recordType": "Note", "#
