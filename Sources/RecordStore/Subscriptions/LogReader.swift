@@ -11,7 +11,6 @@ package struct LogReader: Hashable, Sendable {
     /// What its maker keeps: shards do not look into it.
     package var body: [UInt8]
 
-    /// Creates a value from its parts.
     package init(version: UInt64, expires: Int64?, body: [UInt8]) {
         self.version = version
         self.expires = expires
@@ -36,7 +35,6 @@ package enum LogReaderCommand: Hashable, Sendable {
 package struct LogReaderOutcome: Hashable, Sendable {
     /// Whether the reader was moved, or nothing is left of the subscriber.
     package var isDone: Bool
-    /// Creates a value from its parts.
     package init(isDone: Bool) { self.isDone = isDone }
 }
 
@@ -62,9 +60,7 @@ struct LogReaderTable {
     }
 
     func write(_ reader: LogReader, _ name: String, of registry: Int64, isNew: Bool) throws {
-        let count = try SQLStatement(cached: "SELECT count(*) FROM log_reader WHERE registry = ?", in: db)
-            .first(.integer(registry)) { $0.integer(0) }
-        if isNew, let count, count >= LogReader.countMax {
+        if isNew, try count(of: registry) >= LogReader.countMax {
             try SQLStatement(
                 cached: """
                     DELETE FROM log_reader WHERE registry = ?1 AND name = (SELECT name FROM log_reader
@@ -75,6 +71,11 @@ struct LogReaderTable {
         try SQLStatement(cached: "INSERT OR REPLACE INTO log_reader VALUES (?, ?, ?, ?, ?)", in: db).run(
             .integer(registry), .text(name), .integer(Int64(bitPattern: reader.version)),
             reader.expires.map { .integer($0) } ?? .null, .blob(reader.body))
+    }
+
+    private func count(of registry: Int64) throws -> Int64 {
+        try SQLStatement(cached: "SELECT count(*) FROM log_reader WHERE registry = ?", in: db)
+            .first(.integer(registry)) { $0.integer(0) } ?? 0
     }
 
     /// Removes those whose time is over.

@@ -53,10 +53,9 @@ package struct Webhooks: Sendable {
 
     /// Sorted by name.
     package func list() async throws(RequestFailure) -> [Webhook] {
-        try await service.refreshDirectory()
-        let snapshot = service.node.directory.snapshot
-        do throws(ServiceError) { try snapshot.requireContainer(key.container) } catch { throw RequestFailure(error) }
-        return snapshot.webhooks(of: key)
+        let directory = try await service.newestDirectory()
+        try relay(directory.requireContainer(key.container))
+        return directory.webhooks(of: key)
     }
 
     /// - Throws: `NOT_FOUND` where there is none of the name.
@@ -149,30 +148,19 @@ package struct Webhooks: Sendable {
         _ webhook: Webhook, _ origin: AuditOrigin, by deadline: Deadline
     ) async throws(RequestFailure) -> Webhook {
         try await service.node.requireWebhooks(in: .directory)
-        try await settle(.save(webhook), origin, by: deadline)
+        try await service.change(.webhook(.save(webhook)), origin: origin)
         let saved = try await self.webhook(named: webhook.name)
         // The node that delivers does the same, where this one cannot.
         try await WebhookSubscriptions(service, saved).save(by: deadline)
         return saved
     }
 
-    private func settle(
-        _ command: WebhookCommand, _ origin: AuditOrigin, by deadline: Deadline
-    ) async throws(RequestFailure) {
-        switch try await service.settle(.webhook(command), origin: origin, by: deadline) {
-        case .refused(let error): throw RequestFailure(error)
-        case .done: await service.catchUp()
-        }
-    }
-
     /// Removes one, with what waits to be delivered. It ends at once; a moment later its name is free again.
-    package func delete(
-        _ name: String, origin: AuditOrigin, by deadline: Deadline
-    ) async throws(RequestFailure) {
+    package func delete(_ name: String, origin: AuditOrigin) async throws(RequestFailure) {
         var webhook = try await webhook(named: name)
         if webhook.state != .leaving {
             webhook.state = .leaving
-            try await settle(.save(webhook), origin, by: deadline)
+            try await service.change(.webhook(.save(webhook)), origin: origin)
         }
         try await finishRemoval(of: webhook)
     }

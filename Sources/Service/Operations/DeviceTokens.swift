@@ -29,7 +29,6 @@ package struct DeviceTokens: Sendable {
         /// As it names itself: it is not told of its own changes.
         package var client: String?
 
-        /// Creates a value from its parts.
         package init(store: StoreKey, accountID: String, client: String?) {
             self.store = store
             self.accountID = accountID
@@ -58,9 +57,8 @@ package struct DeviceTokens: Sendable {
     package func create(
         _ device: Device, _ environment: PushEnvironment
     ) async throws(RequestFailure) -> String {
-        var generator = SystemRandomNumberGenerator()
-        let id = (0..<16).map { _ in UInt8.random(in: 0 ... .max, using: &generator) }
-        let token = DeviceToken(home: device.store.home, id: id, environment: environment.rawValue)
+        let token = DeviceToken(
+            home: device.store.home, id: service.randomBytes(16), environment: environment.rawValue)
         try await service.node.requireWebhooks(in: service.home(of: token.home))
         var row = TokenRow(token: token, version: 0, feeds: [try await feed(of: device)])
         guard try await row.save(in: service) else {

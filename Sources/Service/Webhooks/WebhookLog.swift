@@ -42,11 +42,8 @@ struct WebhookLog {
         // A webhook is the container's, whose every record it may be told of; but not of types that were dropped.
         let types = Set(service.schema(webhook.schemaKey).schema.types.map(\.name))
         read.hidden.readable = NotificationLog.Readable(types: types, typesOfOthers: types)
-        switch try await service.read(.notifications(read), from: home, by: service.node.deadline()) {
-        case .found(let answer): return answer.expiry == nil ? try await page(answer) : nil
-        case .refused(let error): throw RequestFailure(error)
-        case .needsSchema: throw RequestFailure(.internalError, "notifications need no schema")
-        }
+        let answer = try await service.answer(to: .notifications(read), from: home, by: service.deadline())
+        return answer.expiry == nil ? try await page(answer) : nil
     }
 
     private func page(_ answer: ShardAnswer) async throws(RequestFailure) -> Page {

@@ -59,21 +59,13 @@ extension Webhook {
 
     /// - Throws: `INTERNAL_ERROR` on a node without the cluster's encryption key.
     func sealed(_ secret: WebhookSecret, in service: RecordService) throws(RequestFailure) -> [UInt8] {
-        do throws(ServiceError) {
-            return try service.node.vault.sealSecret(secret.key, purpose: purpose)
-        } catch {
-            throw RequestFailure(error)
-        }
+        try relay(service.node.vault.sealSecret(secret.key, purpose: purpose))
     }
 
     /// The newest first.
     func secrets(in service: RecordService) throws(RequestFailure) -> [WebhookSecret] {
-        do throws(ServiceError) {
-            return try sealedSecrets.map { sealed throws(ServiceError) in
-                WebhookSecret(key: try service.node.vault.openSecret(sealed, purpose: purpose))
-            }
-        } catch {
-            throw RequestFailure(error)
+        try sealedSecrets.map { sealed throws(RequestFailure) in
+            WebhookSecret(key: try relay(service.node.vault.openSecret(sealed, purpose: purpose)))
         }
     }
 }

@@ -6,7 +6,6 @@ package struct WebhookSecret: Hashable, Sendable {
     /// 32 bytes.
     package var key: [UInt8]
 
-    /// Creates a value from its parts.
     package init(key: [UInt8]) { self.key = key }
 
     static let bytesCount = 32

@@ -11,7 +11,6 @@ package struct WebhookRequest: Sendable {
     /// How often this delivery failed before: another address of the host may do better.
     package var failures: UInt64
 
-    /// Creates a value from its parts.
     package init(address: WebAddress, headers: [(name: String, value: String)], body: [UInt8], failures: UInt64) {
         self.address = address
         self.headers = headers

@@ -34,7 +34,7 @@ struct WebhookRoutes: Sendable {
 
     func delete() async throws(RequestFailure) -> Reply {
         let (webhooks, name) = (webhooks(try request.url.schemaKey()), try request.url.need("name"))
-        try await webhooks.delete(name, origin: request.administration.origin, by: request.service.deadline())
+        try await webhooks.delete(name, origin: request.administration.origin)
         return .done("deleted", "name", name)
     }
 
