@@ -292,11 +292,8 @@ private struct TokenRow {
 
     static func load(_ token: DeviceToken, in service: RecordService) async throws(RequestFailure) -> TokenRow? {
         var row = TokenRow(token: token, version: 0, feeds: [])
-        let read = ShardRead.logReader(token.home, name: row.name)
-        let answer = try await service.read(
-            read, from: service.home(of: token.home), by: service.node.deadline())
-        guard case .found(let found) = answer, !found.bytes.isEmpty else { return nil }
-        let reader = try unpacked(found.bytes, as: LogReader.self)
+        let kept = try await LogReader.kept(row.name, of: token.home, in: service)
+        guard let reader = kept else { return nil }
         row.version = reader.version
         row.expires = reader.expires ?? 0
         row.feeds = try unpacked(reader.body, as: ShardList<Feed>.self).elements
@@ -306,16 +303,11 @@ private struct TokenRow {
     /// Keeps it, for another 12 hours.
     /// - Returns: whether nobody was faster.
     mutating func save(in service: RecordService) async throws(RequestFailure) -> Bool {
-        let home = service.home(of: token.home)
-        let now = try service.trustedNow()
-        expires = now + DeviceTokens.lifeMilliseconds
-        let command = LogReaderCommand.move(
-            subscriber: token.home, home: home.rawValue, time: now, name: name, from: version,
-            to: LogReader(version: version, expires: expires, body: ShardList(feeds).encoded()))
-        let outcome = try await service.submit(
-            .reader(command), to: home, by: service.node.deadline(), as: LogReaderOutcome.self)
+        expires = try service.trustedNow() + DeviceTokens.lifeMilliseconds
+        let reader = LogReader(version: version, expires: expires, body: ShardList(feeds).encoded())
+        let isKept = try await reader.keep(name, of: token.home, in: service)
         version += 1
         isChanged = false
-        return outcome.isDone
+        return isKept
     }
 }

@@ -77,13 +77,9 @@ struct WebhookReader: Sendable {
     static func load(
         _ webhook: Webhook, in service: RecordService, by deadline: Deadline
     ) async throws(RequestFailure) -> WebhookReader {
-        let read = ShardRead.logReader(webhook.subscriber, name: name)
-        let answer = try await service.read(read, from: service.home(of: webhook.subscriber), by: deadline)
-        guard case .found(let found) = answer else {
-            throw RequestFailure(.internalError, "a shard gave an answer to another question")
+        guard let row = try await LogReader.kept(name, of: webhook.subscriber, in: service) else {
+            return WebhookReader(progress: WebhookProgress(), version: 0)
         }
-        if found.bytes.isEmpty { return WebhookReader(progress: WebhookProgress(), version: 0) }
-        let row = try unpacked(found.bytes, as: LogReader.self)
         return WebhookReader(progress: try unpacked(row.body), version: row.version)
     }
 
@@ -91,15 +87,36 @@ struct WebhookReader: Sendable {
     mutating func save(
         _ webhook: Webhook, in service: RecordService, by deadline: Deadline
     ) async throws(RequestFailure) {
-        let home = service.home(of: webhook.subscriber)
-        let command = LogReaderCommand.move(
-            subscriber: webhook.subscriber, home: home.rawValue, time: try service.trustedNow(), name: Self.name,
-            from: version, to: LogReader(version: version, expires: nil, body: progress.encoded()))
-        let outcome = try await service.submit(.reader(command), to: home, by: deadline, as: LogReaderOutcome.self)
-        guard outcome.isDone else {
+        let reader = LogReader(version: version, expires: nil, body: progress.encoded())
+        guard try await reader.keep(Self.name, of: webhook.subscriber, in: service) else {
             throw RequestFailure(.conflict, "another node delivers to webhook '\(webhook.name)'")
         }
         version += 1
         isChanged = false
+    }
+}
+
+extension LogReader {
+    /// A reader that is kept with a user's notifications; nil where there is none of the name.
+    static func kept(
+        _ name: String, of subscriber: DatabaseKey, in service: RecordService
+    ) async throws(RequestFailure) -> LogReader? {
+        let answer = try await service.answer(
+            to: .logReader(subscriber, name: name), from: service.home(of: subscriber), by: service.deadline())
+        return answer.bytes.isEmpty ? nil : try unpacked(answer.bytes)
+    }
+
+    /// Keeps it, provided that the one that is kept has its version; 0 where none is.
+    /// - Returns: whether it was, and is of the next version now.
+    func keep(
+        _ name: String, of subscriber: DatabaseKey, in service: RecordService
+    ) async throws(RequestFailure) -> Bool {
+        let home = service.home(of: subscriber)
+        let command = LogReaderCommand.move(
+            subscriber: subscriber, home: home.rawValue, time: try service.trustedNow(), name: name, from: version,
+            to: self)
+        return try await service.submit(
+            .reader(command), to: home, by: service.deadline(), as: LogReaderOutcome.self
+        ).isDone
     }
 }
