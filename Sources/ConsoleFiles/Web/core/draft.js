@@ -23,7 +23,7 @@ export const baseVersion = root(() => computed(() => drafts.value[key.value]?.ba
 /** Changes the schema: `change` gets a copy. @param {(copy: Schema) => void} change */
 export function edit(change) {
   const base = drafts.peek()[key.peek()]?.base ?? schema.peek();
-  if (!base) return;
+  if (!base) throw new Error("The schema is not loaded yet.");
   const copy = structuredClone(edited.peek() ?? base);
   change(copy);
   const { [key.peek()]: _, ...others } = drafts.peek();

@@ -5,7 +5,7 @@ import { asRequestError } from "../core/resource.js";
 import { button, errorBox, uniqueID } from "./parts.js";
 import { icon } from "./icon.js";
 
-const { dialog, div, form, h2, header, p, input, label, span, strong } = html;
+const { dialog, div, form, h2, p, input, label, span, strong } = html;
 
 /**
  * Opens a dialog; the promise ends with what `close` was given, `undefined` where it was dismissed.
@@ -24,7 +24,7 @@ export function openDialog({ title, content, class: extra = "", isAlert, mayClos
       element.close();
     };
     const dispose = mount(element, () => [
-      header({ class: "dialog-head" }, h2({ id }, title), mayClose ? null : button({ label: "Close", icon: "close", kind: "plain", hides: true, onclick: () => close() })),
+      div({ class: "dialog-head" }, h2({ id }, title), mayClose ? null : button({ label: "Close", icon: "close", kind: "plain", hides: true, onclick: () => close() })),
       content(close),
     ]);
     element.addEventListener("cancel", (event) => mayClose && !mayClose() && event.preventDefault());

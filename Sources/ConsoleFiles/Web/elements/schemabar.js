@@ -19,7 +19,8 @@ const { div, li, p, span, strong, ul } = html;
 
 /** Why the schema cannot be edited here; `null` where it can. */
 export const schemaDenial = () =>
-  isProduction.value ? "Production’s schema changes only by Deploy Schema Changes." : denial("POST /admin/1/schema", { inEnvironment: true });
+  isProduction.value ? "Production’s schema changes only by Deploy Schema Changes."
+    : (denial("POST /admin/1/schema", { inEnvironment: true }) ?? (schema.value ? null : "The schema is not loaded yet."));
 
 /** The changes of a plan, each with what follows from it. @param {{changes: any[], kept?: any[]}} plan */
 export const planList = ({ changes, kept = [] }) =>
