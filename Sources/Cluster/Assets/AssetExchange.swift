@@ -69,8 +69,8 @@ package final class AssetExchange: Sendable {
             return try files.begin(limit: limit)
         }
         return AssetUpload(
-            files: files, pool: pool, settings: settings.assets, writer: writer, stampMilliseconds: stampMilliseconds,
-            ended: ended)
+            files: files, platform: platform, pool: pool, settings: settings.assets, writer: writer,
+            stampMilliseconds: stampMilliseconds, ended: ended)
     }
 
     /// Whether this node has a file; if so, it keeps it for as long as one that was just received.

@@ -1,4 +1,5 @@
 import Crypto
+import Foundation
 import Glibc
 import RecordModel
 import Storage
@@ -13,6 +14,7 @@ enum AssetFormat {
     static let headerBytes = 24
     static let chunkBytes = 65_536
     static let tagBytes = 16
+    static let nonceBytes = 12
     private static let name = Array("ZKASSET".utf8)
 
     static func header(isSealed: Bool, salt: [UInt8]) -> [UInt8] { name + [isSealed ? 2 : 1] + salt }
@@ -73,9 +75,12 @@ struct AssetCipher: Sendable {
         try AES.GCM.Nonce(data: [0, 0, 0, 0] + withUnsafeBytes(of: chunk.bigEndian) { Array($0) })
     }
 
-    func seal(_ bytes: [UInt8], chunk: UInt64) throws -> [UInt8] {
-        let box = try AES.GCM.seal(bytes, using: key, nonce: nonce(chunk))
-        return Array(box.ciphertext) + Array(box.tag)
+    /// Gives `body` a chunk as it lies in the file.
+    func seal(_ bytes: UnsafeRawBufferPointer, chunk: UInt64, _ body: (UnsafeRawBufferPointer) throws -> Void) throws {
+        let nonce = try nonce(chunk)
+        let box = try AES.GCM.seal(bytes, using: key, nonce: nonce)
+        guard let combined = box.combined else { preconditionFailure("a nonce of 12 bytes has a combined form") }
+        try combined.withUnsafeBytes { try body(UnsafeRawBufferPointer(rebasing: $0[AssetFormat.nonceBytes...])) }
     }
 
     /// - Throws: where the bytes are not those that were sealed as this chunk.
@@ -168,31 +173,46 @@ struct AssetWriter {
     }
 
     /// - Throws: `AssetError.tooLarge`, `DiskError`; then the file is of no use.
-    mutating func write(_ bytes: some Collection<UInt8>) throws {
+    mutating func write(_ bytes: [UInt8]) throws {
         size += UInt64(bytes.count)
         guard size <= limit else { throw AssetError.tooLarge(limit: limit) }
-        pending += bytes
-        var done = 0
-        while pending.count - done >= AssetFormat.chunkBytes {
-            try put(Array(pending[done..<done + AssetFormat.chunkBytes]))
-            done += AssetFormat.chunkBytes
-        }
-        pending.removeFirst(done)
+        // Without a copy where no part of a chunk is left from before.
+        if pending.isEmpty { pending = bytes } else { pending += bytes }
+        let whole = pending.count - pending.count % AssetFormat.chunkBytes
+        try put(whole)
+        pending = Array(pending[whole...])
     }
 
     /// Writes what is left and makes it durable under the file's present name.
     mutating func finish(time: Int64) throws -> AssetReference {
-        if !pending.isEmpty { try put(pending) }
+        try put(pending.count)
         pending = []
         try disk.stamp(file, time)
         return AssetReference(sha256: Array(hasher.finalize()), size: size)
     }
 
-    private mutating func put(_ chunk: [UInt8]) throws {
-        hasher.update(data: chunk)
-        let bytes = try cipher?.seal(chunk, chunk: chunks) ?? chunk
-        try disk.writeAll(bytes, to: file, at: position)
-        position += bytes.count
-        chunks += 1
+    /// Writes the first bytes of those that are pending, chunk by chunk; only a file's last chunk is shorter.
+    private mutating func put(_ count: Int) throws {
+        let before = position
+        let bytes = pending
+        try bytes.withUnsafeBytes { bytes in
+            for start in stride(from: 0, to: count, by: AssetFormat.chunkBytes) {
+                let end = min(start + AssetFormat.chunkBytes, count)
+                let chunk = UnsafeRawBufferPointer(rebasing: bytes[start..<end])
+                hasher.update(bufferPointer: chunk)
+                guard let cipher else {
+                    try disk.writeAll(chunk, to: file, at: position)
+                    position += chunk.count
+                    continue
+                }
+                try cipher.seal(chunk, chunk: chunks) { sealed in
+                    try disk.writeAll(sealed, to: file, at: position)
+                    position += sealed.count
+                }
+                chunks += 1
+            }
+        }
+        // So that there is less to wait for at the end.
+        disk.beginSync(file, before..<position)
     }
 }

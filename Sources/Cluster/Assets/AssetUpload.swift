@@ -6,18 +6,29 @@ import Synchronization
 /// without either is abandoned.
 package final class AssetUpload: Sendable {
     private let files: AssetFiles
+    private let platform: any NodePlatform
     private let pool: BlockingPool
     private let settings: AssetSettings
     private let stampMilliseconds: @Sendable () -> Int64
     private let ended: @Sendable () -> Void
     /// Nil once it has ended.
     private let writer: Mutex<AssetWriter?>
+    /// What came and is not written yet, less than a block.
+    private let gathered = Mutex<[UInt8]>([])
+    /// Writes the last block, while the next one comes in.
+    private let writing = Mutex<Task<Void, Never>?>(nil)
+    /// Why that could not be done.
+    private let failure = Mutex<AssetError?>(nil)
+
+    /// A client's bytes come in small parts; a thread is asked to write this many at once.
+    private static let blockBytes = 256 << 10
 
     init(
-        files: AssetFiles, pool: BlockingPool, settings: AssetSettings, writer: AssetWriter,
+        files: AssetFiles, platform: any NodePlatform, pool: BlockingPool, settings: AssetSettings, writer: AssetWriter,
         stampMilliseconds: @escaping @Sendable () -> Int64, ended: @escaping @Sendable () -> Void
     ) {
         self.files = files
+        self.platform = platform
         self.pool = pool
         self.settings = settings
         self.stampMilliseconds = stampMilliseconds
@@ -33,13 +44,41 @@ package final class AssetUpload: Sendable {
         ended()
     }
 
-    /// Appends bytes; returns when they are with the system. One call at a time.
-    /// - Throws: `AssetError.tooLarge`, `.diskFull`, `.unavailable`; then nothing of the file is left.
-    package func write(_ bytes: some Collection<UInt8> & Sendable) async throws(AssetError) {
-        try await work { [files, settings] writer in
-            let before = writer.size
-            try writer.write(bytes)
-            if before >> 22 != writer.size >> 22 { try files.requireSpace(settings) }
+    /// Appends bytes; returns when all but two blocks of 256 KiB are with the system. One call at a time.
+    /// - Throws: `AssetError.tooLarge`, `.diskFull`, `.unavailable`, also for earlier bytes; then nothing of the file
+    ///   is left.
+    package func write(_ bytes: some Collection<UInt8>) async throws(AssetError) {
+        let block = take(atLeast: Self.blockBytes, with: bytes)
+        if block.isEmpty { return }
+        try await written()
+        let task = platform.startTask { [self] in
+            do throws(AssetError) {
+                try await work { [files, settings] writer in
+                    let before = writer.size
+                    try writer.write(block)
+                    if before >> 22 != writer.size >> 22 { try files.requireSpace(settings) }
+                }
+            } catch {
+                failure.withLock { $0 = error }
+            }
+        }
+        writing.withLock { $0 = task }
+    }
+
+    /// Waits for the block that is being written.
+    private func written() async throws(AssetError) {
+        await writing.withLock { $0.take() }?.value
+        if let failure = failure.withLock(\.self) { throw failure }
+    }
+
+    /// What was gathered, with some bytes more; nothing where it is less than a count.
+    private func take(atLeast count: Int, with bytes: some Collection<UInt8>) -> [UInt8] {
+        gathered.withLock { gathered in
+            if gathered.isEmpty { gathered.reserveCapacity(count + bytes.count) }
+            gathered += bytes
+            guard gathered.count >= count else { return [] }
+            defer { gathered = [] }
+            return gathered
         }
     }
 
@@ -49,8 +88,11 @@ package final class AssetUpload: Sendable {
     ///   is left.
     @discardableResult
     package func finish(as expected: AssetReference? = nil) async throws(AssetError) -> AssetReference {
+        try await written()
+        let rest = take(atLeast: 0, with: [])
         let reference = try await work { [files, stampMilliseconds] writer in
-            try files.keep(&writer, time: stampMilliseconds(), as: expected)
+            try writer.write(rest)
+            return try files.keep(&writer, time: stampMilliseconds(), as: expected)
         }
         _ = writer.withLock { $0.take() }
         ended()
@@ -59,6 +101,11 @@ package final class AssetUpload: Sendable {
 
     /// Leaves nothing.
     package func abandon() async {
+        try? await written()
+        await drop()
+    }
+
+    private func drop() async {
         guard let writer = writer.withLock({ $0.take() }) else { return }
         ended()
         _ = try? await pool.run { [files] in files.abandon(writer) }
@@ -75,7 +122,7 @@ package final class AssetUpload: Sendable {
                 }
             }
         } catch {
-            await abandon()
+            await drop()
             throw AssetError(error)
         }
     }

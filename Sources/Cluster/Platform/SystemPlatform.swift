@@ -74,8 +74,11 @@ package struct SystemThreads: WorkPool {
     /// The process's own threads, one for each core, which are never stopped.
     package static let ofProcess = SystemThreads(.singleton)
 
+    /// The processors that the process may use, as at its start: to ask reads several files of the system.
+    private static let processors = System.coreCount
+
     /// The machine's processors.
-    package var parallelism: Int { System.coreCount }
+    package var parallelism: Int { Self.processors }
 
     /// As `WorkPool` says.
     package func submit(_ work: @escaping @Sendable (Bool) -> Void) {

@@ -57,6 +57,12 @@ package final class DiskFile: Sendable {
         guard fdatasync(descriptor) == 0 else { throw failure("fdatasync") }
     }
 
+    /// Has the system begin to write a part to the disk, without waiting for it. Where it cannot, `syncData` does all.
+    package func beginSync(_ range: Range<Int>) {
+        // `sync_file_range` is not to be had here. Linux begins to write what is said not to be needed, and keeps it.
+        _ = posix_fadvise(descriptor, off_t(range.lowerBound), off_t(range.count), POSIX_FADV_DONTNEED)
+    }
+
     /// When the content last changed or was stamped, in milliseconds since 1970.
     package func modified() throws(DiskError) -> Int64 {
         var status = stat()

@@ -13,6 +13,8 @@ package protocol LogDisk: Sendable {
     /// Sets the time of the file's last use and makes it and the content durable.
     /// - Parameter time: milliseconds since 1970.
     func stamp(_ file: DiskFile, _ time: Int64) throws(DiskError)
+    /// Has the system begin to bring a part of the file to the disk. That makes nothing durable.
+    func beginSync(_ file: DiskFile, _ range: Range<Int>)
     /// Makes the file's content durable.
     func sync(_ file: DiskFile) throws(DiskError)
     func rename(_ path: String, to newPath: String) throws(DiskError)
@@ -40,6 +42,8 @@ extension LogDisk {
     }
     /// Sets the time with `futimens` and syncs with `fsync`.
     package func stamp(_ file: DiskFile, _ time: Int64) throws(DiskError) { try file.stamp(time) }
+    /// Asks the system.
+    package func beginSync(_ file: DiskFile, _ range: Range<Int>) { file.beginSync(range) }
     /// Syncs with `fdatasync`.
     package func sync(_ file: DiskFile) throws(DiskError) { try file.syncData() }
     /// Renames a file.

@@ -97,7 +97,7 @@ struct AssetFileTests {
         var writer = try files.begin(limit: .max)
         do {
             for start in stride(from: 0, to: bytes.count, by: pieces) {
-                try writer.write(bytes[start..<min(bytes.count, start + pieces)])
+                try writer.write(Array(bytes[start..<min(bytes.count, start + pieces)]))
             }
             return try files.keep(&writer, time: Self.time)
         } catch {
