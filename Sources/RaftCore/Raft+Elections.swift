@@ -5,9 +5,8 @@ extension Raft {
         if role == .leader {
             if self.now >= quorumDeadline {
                 becomeFollower(term: term, leader: nil)
-            } else {
-                expireTransfer()
-                if self.now >= heartbeatDeadline { startRound() }
+            } else if self.now >= heartbeatDeadline {
+                startRound()
             }
         } else if self.now >= electionDeadline {
             if isPromotable {
@@ -185,7 +184,6 @@ extension Raft {
         followers = []
         uncommittedBytes = 0
         rounds = HeartbeatRounds()
-        transfer = nil
         leaving = []
         isLeaseGivenUp = false
         resetElectionTimer()

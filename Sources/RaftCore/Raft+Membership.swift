@@ -25,7 +25,6 @@ extension Raft {
 
     private func checkMayChange(from base: Configuration) throws(ConfigurationChangeError) {
         guard role == .leader else { throw .notLeader(hint: leader) }
-        if let transfer { throw .transferUnderway(to: transfer.target) }
         // Before that, a configuration of an earlier term that is not committed may still come into force elsewhere:
         // the fault of the dissertation's single-server changes as first published. Joint majorities would meet all the
         // same; the rule costs a moment and keeps every change one step from a configuration that is committed.
@@ -65,7 +64,7 @@ extension Raft {
     /// Continues a change whose latest entry is committed: leaves a joint configuration, or steps down if this replica
     /// is no longer a voter (dissertation sections 4.2.2 and 4.3).
     mutating func advanceMembership() {
-        guard role == .leader, isConfigurationCommitted, canServeReads, transfer == nil else { return }
+        guard role == .leader, isConfigurationCommitted, canServeReads else { return }
         if configuration.isJoint {
             appendOwn([.configuration(configuration.withoutOutgoing)])
             return
@@ -117,8 +116,6 @@ public enum ConfigurationChangeError: Error, Hashable, Sendable, CustomStringCon
     case termNotCommitted(Term)
     /// The latest configuration, at this index, is joint or not committed. A retry helps when that change is done.
     case changeUnderway(at: LogIndex)
-    /// Leadership is being handed over. A retry helps, at the next leader.
-    case transferUnderway(to: ReplicaID)
     /// The configuration to be replaced is not the one in force: it was changed meanwhile. A retry helps if it begins
     /// with this one.
     case unknownBase(inForce: Configuration)
@@ -147,8 +144,6 @@ public enum ConfigurationChangeError: Error, Hashable, Sendable, CustomStringCon
             "the leader of term \(term) has committed nothing yet; try again in a moment"
         case .changeUnderway(let index):
             "the change of members at entry \(index) is under way; try again when it is done"
-        case .transferUnderway(let target):
-            "leadership is being handed over to replica \(target); try again there"
         case .unknownBase(let inForce):
             "the members have changed meanwhile: the voters are \(inForce.voters), the learners \(inForce.learners); "
                 + "start from these"

@@ -37,7 +37,6 @@ extension Raft {
             send(.heartbeatRequest(commit: min(announcedCommit, follower.match), round: round), to: follower.id)
         }
         heartbeatDeadline = nextHeartbeat
-        askTarget()
         advanceReads()
     }
 

@@ -9,7 +9,7 @@ extension Raft {
         _ commands: [[UInt8]], now: MonotonicTime
     ) throws(ProposalError) -> (proposal: Proposal, effects: Effects) {
         precondition(!commands.isEmpty, "a proposal of no commands")
-        guard role == .leader, transfer == nil else { throw .notLeader(hint: transfer?.target ?? leader) }
+        guard role == .leader else { throw .notLeader(hint: leader) }
         var payloads: [Entry.Payload] = []
         var bytes = uncommittedBytes
         for command in commands {
@@ -253,7 +253,6 @@ extension Raft {
         // A commit may end this reign, or change who follows.
         guard role == .leader, let offset = followers.firstIndex(where: { $0.id == follower }) else { return }
         replicate(to: offset)
-        if follower == transfer?.target { askTarget() }
     }
 
     private mutating func rejected(previous: LogIndex, hint: LogPosition, by offset: Int) {

@@ -64,7 +64,6 @@ public struct Raft: Hashable, Sendable {
     var uncommittedBytes = 0
     /// The rounds of heartbeats whose answers may still prolong the lease.
     var rounds = HeartbeatRounds()
-    var transfer: Transfer?
     /// Replicas that the change under way removes. They are told when it is committed.
     var leaving: [ReplicaID] = []
     /// Whether another replica was asked to take over in this term. It may do so at any later time, and voters then do
@@ -169,9 +168,7 @@ extension Raft {
     }
 
     private var wakeTime: MonotonicTime {
-        guard role == .leader else { return electionDeadline }
-        let deadline = min(heartbeatDeadline, quorumDeadline)
-        return transfer.map { min($0.deadline, deadline) } ?? deadline
+        role == .leader ? min(heartbeatDeadline, quorumDeadline) : electionDeadline
     }
 
     /// Sends a message that binds this replica only as far as its term and vote do.
@@ -206,7 +203,7 @@ extension Raft {
         precondition((role == .leader) == (leader == id), "role \(role), leader \(String(describing: leader))")
         precondition(role == .leader || followers.isEmpty && reads.count == 0, "a \(role) with a leader's state")
         precondition(role == .follower || pendingInstall == nil, "a \(role) that installs a snapshot")
-        precondition(role == .leader || transfer == nil && !isLeaseGivenUp, "a \(role) that hands over")
+        precondition(role == .leader || !isLeaseGivenUp, "a \(role) that hands over")
         let members = configuration
         precondition(
             role != .leader || members.isJoint

@@ -125,8 +125,6 @@ public struct RaftStatus: Hashable, Sendable {
     public var isConfigurationCommitted: Bool
     /// Until when reads need no round of heartbeats; nil without a lease.
     public var leaseEnd: MonotonicTime?
-    /// Who is being asked to take over.
-    public var transferTarget: ReplicaID?
     /// The others of the group, sorted by id; empty unless this replica leads.
     public var followers: [Follower]
 
@@ -179,7 +177,7 @@ extension Raft {
             id: id, role: role, term: term, leader: leader, snapshot: log.snapshot, lastLog: log.last,
             durableIndex: log.durable, commitIndex: commitIndex, appliedIndex: appliedIndex,
             uncommittedBytes: uncommittedBytes, pendingReads: reads.count, configuration: configuration,
-            isConfigurationCommitted: isConfigurationCommitted, leaseEnd: leaseEnd, transferTarget: transfer?.target,
+            isConfigurationCommitted: isConfigurationCommitted, leaseEnd: leaseEnd,
             followers: followers.map {
                 RaftStatus.Follower(
                     id: $0.id, state: $0.state, match: $0.match, next: $0.next, inflightAppends: $0.inflights.count,

@@ -113,26 +113,15 @@ struct MembershipRefusalTests {
         #expect(refusal(&cluster, 1, voters: [1, 2]) == nil)
     }
 
-    @Test("While leadership is handed over nothing is changed")
-    func duringTransfer() throws {
-        var cluster = try grown()
-        try cluster.event(0) { try $0.transferLeadership(to: ReplicaID(2), within: 1000, now: $1) }
-        #expect(refusal(&cluster, 1, voters: [1, 2]) == .transferUnderway(to: ReplicaID(2)))
-    }
-
     @Test("Every refusal says what was wrong and what to do")
     func descriptions() {
         let id = ReplicaID(7)
         let errors: [ConfigurationChangeError] = [
             .notLeader(hint: nil), .notLeader(hint: id), .termNotCommitted(Term(2)), .changeUnderway(at: LogIndex(3)),
-            .transferUnderway(to: id), .unknownBase(inForce: Configuration(voters: [id])), .noVoters, .jointTarget,
-            .unchanged, .notLearner(id), .notCaughtUp(id, missingEntries: 3), .majoritySilent([id]),
+            .unknownBase(inForce: Configuration(voters: [id])), .noVoters, .jointTarget, .unchanged, .notLearner(id),
+            .notCaughtUp(id, missingEntries: 3), .majoritySilent([id]),
         ]
         #expect(Set(errors.map(\.description)).count == errors.count)
-        let transfers: [TransferError] = [
-            .notLeader(hint: id), .alreadyLeads, .notVoter(id), .notCaughtUp(id, missingEntries: 1), .underway(to: id),
-        ]
-        #expect(Set(transfers.map(\.description)).count == transfers.count)
     }
 }
 

@@ -111,14 +111,8 @@ extension Simulation {
         guard let raft = nodes[leader].raft, let target = raft.configuration.all.randomElement(using: &generator) else {
             return
         }
-        do {
-            if chance(50) {
-                try event(leader) { $0.transferLeadership(to: target, now: $1) }
-            } else {
-                let effects = try event(leader) { try $0.transferLeadership(to: target, within: 400, now: $1) }
-                if effects != nil { counts.transfers += 1 }
-            }
-        } catch is TransferError {}
+        let effects = try event(leader) { $0.transferLeadership(to: target, now: $1) }
+        if effects?.sendNow.contains(where: { $0.body == .timeoutNow }) == true { counts.transfers += 1 }
         // The old leader may be the last to hear of it.
         if options.oneWayPartitions, chance(50) { deafen(leader) }
     }

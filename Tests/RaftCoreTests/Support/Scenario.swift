@@ -44,8 +44,7 @@ struct Scenario {
         case "hand": hand(numbers)
         case "join": cluster.join(first)
         case "change": try change(words)
-        case "transfer": try transfer(numbers)
-        case "cancel": try cluster.event(offset) { $0.cancelTransfer(now: $1) }
+        case "transfer": try cluster.event(offset) { $0.transferLeadership(to: ReplicaID(numbers[1]), now: $1) }
         case "members": return cluster.nodes.map(members)
         case "lease": return [lease(of: cluster[first])]
         case "messages": return cluster.messages.map(describe)
@@ -72,17 +71,6 @@ struct Scenario {
             try cluster.change(id, voters: numbers[0], learners: numbers.count > 1 ? numbers[1] : [])
         } catch let error as ConfigurationChangeError {
             cluster.notes.append("\(id) refused: \(error)")
-        }
-    }
-
-    /// `transfer 1 2 500`: 1 hands over to 2 within 500 ms.
-    private mutating func transfer(_ numbers: [UInt64]) throws {
-        do {
-            try cluster.event(cluster.offset(ReplicaID(numbers[0]))) {
-                try $0.transferLeadership(to: ReplicaID(numbers[1]), within: numbers[2], now: $1)
-            }
-        } catch let error as TransferError {
-            cluster.notes.append("\(numbers[0]) refused: \(error)")
         }
     }
 

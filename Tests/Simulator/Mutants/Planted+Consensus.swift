@@ -103,8 +103,8 @@ extension Mutant {
             "a joint configuration is left before it is committed",
             .init(
                 "RaftCore/Raft+Membership.swift",
-                "guard role == .leader, isConfigurationCommitted, canServeReads, transfer == nil",
-                "guard role == .leader, PLANTED || isConfigurationCommitted, canServeReads, transfer == nil")),
+                "guard role == .leader, isConfigurationCommitted, canServeReads else",
+                "guard role == .leader, PLANTED || isConfigurationCommitted, canServeReads else")),
         // After members changed, who got a snapshot counts the votes of those who are gone.
         Mutant(
             "a snapshot's members are not taken over",
