@@ -54,6 +54,9 @@ package final class ClusterNode: Sendable {
     /// What the folder says of itself.
     package var identity: NodeIdentity { folder.identity }
 
+    /// How much work of clients can go on at the same time, as far as the machine's processors go.
+    package var processors: Int { pools.reads.parallelism }
+
     /// Who is in the cluster, and where everything is: as the directory has it, as far as this node knows; before it is
     /// known, as the configuration has it.
     package var map: ClusterMap { placement.map ?? configured }
