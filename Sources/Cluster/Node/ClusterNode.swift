@@ -41,7 +41,8 @@ package final class ClusterNode: Sendable {
     /// The files that records name.
     let assets: AssetExchange
     private let assetNews: AssetNews
-    let levels: KnownLevels
+    /// The feature levels of groups, as far as they are known.
+    package let levels: KnownLevels
     private let outboxes: OutboxSender
     let restore: RestoreMarker
     let refreshes: SingleFlight

@@ -28,9 +28,9 @@ package enum GateDecision: Hashable, Sendable {
 /// eighth of the room: somebody new finds a place at once. Invariant: inside <= limit, and inside of a container <= the
 /// `containerMax` of the request that entered last.
 ///
-/// Far fewer requests than have room here keep a machine busy; the others only make each other slow. One container alone
-/// has all the room all the same, as its requests go in larger batches then. But while there are others, or were a
-/// moment ago, a container has no more inside than the others ask for on average, or than the machine has processors: so
+/// Far fewer requests than have room here keep a machine busy; the others only make each other slow. One container
+/// alone has all the room all the same, as its requests go in larger batches then. But while there are others, or were
+/// a moment ago, a container has no more inside than the others ask for on average, or than there are processors: so
 /// one with many requests waits in its line, here, and one with few is not behind them at every later step. Containers
 /// that all ask for much do not hold each other up.
 package final class FairGate: Sendable {

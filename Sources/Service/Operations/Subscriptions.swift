@@ -96,7 +96,7 @@ package struct Subscriptions: Sendable {
     }
 
     private func requireLevel(in group: GroupID) async throws(RequestFailure) {
-        guard await !service.node.has(.notifications, in: group) else { return }
+        guard await !service.node.levels.has(.notifications, in: group) else { return }
         throw .nothingDone(
             "subscriptions need feature level \(FeatureLevel.notifications), which comes into "
                 + "force once every node runs this build; see `zonekeeper cluster status`")
@@ -185,7 +185,7 @@ extension DatabaseRequest {
     /// cannot be found out the request waits: a device would be told of its own changes.
     func client(_ service: RecordService, _ group: GroupID) async throws(RequestFailure) -> String? {
         guard let clientID else { return nil }
-        let isKnown = try await ask(await service.node.isInForce(.notifications, in: group, by: deadline))
+        let isKnown = try await ask(await service.node.levels.isInForce(.notifications, in: group, by: deadline))
         return isKnown ? clientID : nil
     }
 }
