@@ -57,7 +57,8 @@ package final class RecordService: Sendable {
         unsavedUploads = UnsavedUploads(uploadsMax: node.settings.assets.uploadsMax)
         peerExchange = PeerExchange(
             node: node, rotation: rotation, watches: watches, unsavedUploads: unsavedUploads, logger: logger)
-        gate = FairGate(limit: settings.concurrentRequestsMax, queueMax: settings.queuedRequestsMax)
+        gate = FairGate(
+            limit: settings.concurrentRequestsMax, queueMax: settings.queuedRequestsMax, processors: node.processors)
     }
 
     /// Begins what goes on beside the requests; the node is started.

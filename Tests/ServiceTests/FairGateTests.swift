@@ -161,6 +161,82 @@ struct FairGateTests {
         #expect(gate.load == (0, 0))
     }
 
+    @Test("beside one that asks for little, a container has as many inside as there are processors, and alone all room")
+    func besideLittle() {
+        let gate = FairGate(limit: 64, queueMax: 0, processors: 2)
+        func enter(_ container: String) -> Bool { gate.enterNow(container: container, containerMax: 100) }
+        for _ in 0..<20 { #expect(enter("heavy")) }
+        #expect(enter("light"))
+        #expect(!enter("heavy"))
+        for _ in 0..<19 { gate.leave(container: "heavy") }
+        #expect(enter("heavy") && !enter("heavy"))
+        // Its next request is on its way, for all that is known.
+        gate.leave(container: "light")
+        for _ in 0..<30 {
+            gate.leave(container: "heavy")
+            #expect(enter("heavy") && !enter("heavy"))
+        }
+        gate.leave(container: "heavy")
+        for _ in 0..<40 { #expect(enter("heavy")) }
+    }
+
+    @Test("containers that all ask for much do not hold each other up, also where they wait")
+    func besideMuch() async {
+        let gate = FairGate(limit: 64, queueMax: 5, processors: 2)
+        for container in ["a", "b"] {
+            for _ in 0..<10 { #expect(gate.enterNow(container: container, containerMax: 10)) }
+        }
+        async let waiting = gate.enter(container: "a", containerMax: 10)
+        await settle(gate, waiting: 1)
+        #expect(gate.enterNow(container: "b", containerMax: 100), "10 of the other are inside, and 1 waits")
+        #expect(!gate.enterNow(container: "b", containerMax: 100))
+        gate.leave(container: "a")
+        #expect(await waiting == .entered)
+    }
+
+    /// Has clients of two containers ask for one thing after another; each turn answers who is inside for longest.
+    /// - Returns: how many requests of the container with four clients were answered, once those had left that were
+    ///   inside before.
+    private func answers(turns: Int, besideClients heavyClients: Int) async -> Int {
+        let gate = FairGate(limit: 1_024, queueMax: 1_024, processors: 2)
+        let entries = Journal()
+        return await withTaskGroup(of: Void.self) { group in
+            var (asked, answered, light) = (0, 0, 0)
+            func ask(_ container: String) async {
+                asked += 1
+                group.addTask {
+                    guard await gate.enter(container: container, containerMax: 1_024) == .entered else { return }
+                    entries.append(container)
+                }
+                await settle()
+            }
+            // Whoever asks is inside, or waits.
+            func settle() async {
+                while gate.load.inside + gate.load.waiting < asked - answered
+                    || entries.all.count < answered + gate.load.inside
+                { await Task.yield() }
+            }
+            for _ in 0..<heavyClients { await ask("heavy") }
+            for _ in 0..<4 { await ask("light") }
+            while answered < asked {
+                let container = entries.all[answered]
+                answered += 1
+                gate.leave(container: container)
+                await settle()
+                if answered > heavyClients + turns { continue }
+                if answered > heavyClients, container == "light" { light += 1 }
+                await ask(container)
+            }
+            return light
+        }
+    }
+
+    @Test("clients of a busy container leave those of another half of what they have alone")
+    func halves() async {
+        #expect(await answers(turns: 1_000, besideClients: 0) == 1_000)
+        #expect(await answers(turns: 1_000, besideClients: 64) >= 499)
+    }
+
     @Test("a line whose waiters go away from the middle keeps its order, and no place for them", arguments: 1...3)
     func gone(seed: UInt64) {
         var generator = SplitMix64(seed: seed)

@@ -41,7 +41,8 @@ package final class ClusterNode: Sendable {
     /// The files that records name.
     let assets: AssetExchange
     private let assetNews: AssetNews
-    let levels: KnownLevels
+    /// The feature levels of groups, as far as they are known.
+    package let levels: KnownLevels
     private let outboxes: OutboxSender
     let restore: RestoreMarker
     let refreshes: SingleFlight
@@ -53,6 +54,9 @@ package final class ClusterNode: Sendable {
 
     /// What the folder says of itself.
     package var identity: NodeIdentity { folder.identity }
+
+    /// How much work of clients can go on at the same time, as far as the machine's processors go.
+    package var processors: Int { pools.reads.parallelism }
 
     /// Who is in the cluster, and where everything is: as the directory has it, as far as this node knows; before it is
     /// known, as the configuration has it.

@@ -123,7 +123,7 @@ final class OutboxSender: Sendable {
                         in: db)
                 }
             }
-            guard let next, await levels.has(.notifications, stream.destination) else { return }
+            guard let next, await levels.has(.notifications, in: stream.destination) else { return }
             let answer = try await router.submit(
                 GroupCommand(ShardCommand.deliver(next)), to: stream.destination, by: deadline())
             // A stream of an earlier incarnation ends by itself, when its group begins the next one.
@@ -139,7 +139,7 @@ final class OutboxSender: Sendable {
 }
 
 /// What is known of the feature levels of groups, which never fall.
-final class KnownLevels: Sendable {
+package final class KnownLevels: Sendable {
     private let platform: any NodePlatform
     private let router: Router
     private let holdings: HostedGroups
@@ -152,19 +152,27 @@ final class KnownLevels: Sendable {
     }
 
     /// Whether a level is in force in a group; false where that cannot be found out now.
-    func has(_ level: FeatureLevel, _ group: GroupID) async -> Bool {
+    package func has(_ level: FeatureLevel, in group: GroupID) async -> Bool {
+        let deadline = Deadline(milliseconds: 1_000, from: platform.clock.now)
+        return (try? await isInForce(level, in: group, by: deadline)) ?? false
+    }
+
+    /// Whether a level is in force in a group. It is not where the leader's build is too old to say.
+    /// - Throws: where the group's leader does not answer by the deadline.
+    package func isInForce(
+        _ level: FeatureLevel, in group: GroupID, by deadline: Deadline
+    ) async throws(ClusterError) -> Bool {
         if let here = holdings[group]?.level, here >= level { return true }
         if let known = levels.withLock({ $0[group] }), known >= level { return true }
-        let answer = try? await router.read(
-            ShardRead.level.encoded(), from: group, by: Deadline(milliseconds: 1_000, from: platform.clock.now))
-        guard let answer, case .found(let found)? = try? ReadAnswer(decoding: answer), let number = found.bytes.first
+        let answer: [UInt8]
+        do {
+            answer = try await router.read(ShardRead.level.encoded(), from: group, by: deadline)
+        } catch .failed {
+            return false
+        }
+        guard case .found(let found)? = try? ReadAnswer(decoding: answer), let number = found.bytes.first
         else { return false }
         levels.withLock { $0[group] = FeatureLevel(UInt64(number)) }
         return FeatureLevel(UInt64(number)) >= level
     }
-}
-
-extension ClusterNode {
-    /// Whether a level is in force in a group; false where that cannot be found out now.
-    package func has(_ level: FeatureLevel, in group: GroupID) async -> Bool { await levels.has(level, group) }
 }

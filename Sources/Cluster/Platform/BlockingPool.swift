@@ -85,6 +85,9 @@ package final class BlockingPool: Sendable {
             State(queue: FairQueue(lineMax: bounds.waitingOfOneMax, totalMax: bounds.waitingMax)))
     }
 
+    /// How many of the threads can work at the same time, as far as the machine's processors go.
+    var parallelism: Int { threads.parallelism }
+
     /// Work on the threads, and waiting.
     package var load: (running: Int, waiting: Int) { state.withLock { ($0.runningCount, $0.queue.count) } }
 

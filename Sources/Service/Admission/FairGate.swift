@@ -27,6 +27,12 @@ package enum GateDecision: Hashable, Sendable {
 /// the others. A container at its equal part of the node, counted with one more that may come, does not get the last
 /// eighth of the room: somebody new finds a place at once. Invariant: inside <= limit, and inside of a container <= the
 /// `containerMax` of the request that entered last.
+///
+/// Far fewer requests than have room here keep a machine busy; the others only make each other slow. One container
+/// alone has all the room all the same, as its requests go in larger batches then. But while there are others, or were
+/// a moment ago, a container has no more inside than the others ask for on average, or than there are processors: so
+/// one with many requests waits in its line, here, and one with few is not behind them at every later step. Containers
+/// that all ask for much do not hold each other up.
 package final class FairGate: Sendable {
     private final class Stripe: Sendable {
         let inside = Mutex<[String: Int]>([:])
@@ -42,20 +48,34 @@ package final class FairGate: Sendable {
     private let limit: Int
     /// With fewer inside nobody waits for room: those in the line, if any, wait for their container's own limit.
     private let ample: Int
+    /// What a container may have inside beside others, however little these ask for.
+    private let processors: Int
     private let inside = Atomic<Int>(0)
     /// Containers with requests inside.
     private let containers = Atomic<Int>(0)
     private let waiting = Atomic<Int>(0)
+    /// Requests that have left.
+    private let departures = Atomic<Int>(0)
+    /// How many may have left while a container still counts as one of several.
+    private let sharedUntil = Atomic<Int>(0)
     private let ids = Atomic<UInt64>(0)
     private let stripes: [Stripe]
     private let line: Mutex<Line>
 
+    /// Requests that leave after which containers are forgotten that were inside: who asks for one thing after another
+    /// is away for as long as an answer takes to its client and back.
+    private static let memory = 32
+
     /// - Parameters:
     ///   - limit: Requests inside at the same time; at least 1.
     ///   - queueMax: Requests of one container that may wait; of all together, eight times as many.
-    package init(limit: Int, queueMax: Int) {
-        precondition(limit > 0 && queueMax >= 0, "a gate of \(limit) with a queue of \(queueMax)")
+    ///   - processors: Requests inside that a container has beside others in any case; at least 1.
+    package init(limit: Int, queueMax: Int, processors: Int = .max) {
+        precondition(
+            limit > 0 && queueMax >= 0 && processors > 0,
+            "a gate of \(limit) with a queue of \(queueMax) before \(processors) processors")
         self.limit = limit
+        self.processors = processors
         ample = limit - max(1, limit / 8)
         stripes = (0..<64).map { _ in Stripe() }
         line = Mutex(Line(queue: FairQueue(lineMax: queueMax, totalMax: 8 * queueMax)))
@@ -66,9 +86,15 @@ package final class FairGate: Sendable {
         (inside.load(ordering: .relaxed), waiting.load(ordering: .relaxed))
     }
 
+    /// Lets a request in where it need not wait.
+    /// - Returns: whether it was let in: then `leave` must follow.
+    package func enterNow(container: String, containerMax: Int) -> Bool {
+        mayPass(container) && admit(container, containerMax)
+    }
+
     /// Lets a request in, now or when its turn comes.
     package func enter(container: String, containerMax: Int) async -> GateDecision {
-        if mayPass(container), admit(container, containerMax) { return .entered }
+        if enterNow(container: container, containerMax: containerMax) { return .entered }
         let waiter = FairQueue.Waiter(
             id: ids.add(1, ordering: .relaxed).newValue, container: container, containerMax: containerMax)
         return await withTaskCancellationHandler {
@@ -81,6 +107,7 @@ package final class FairGate: Sendable {
     /// Ends a request that was let in.
     package func leave(container: String) {
         release(container)
+        departures.add(1, ordering: .relaxed)
         let before = inside.subtract(1, ordering: .sequentiallyConsistent).oldValue
         // A request that joined the line before these loads is seen here; one that joins later sees the room.
         guard waiting.load(ordering: .sequentiallyConsistent) > 0 else { return }
@@ -148,6 +175,7 @@ package final class FairGate: Sendable {
             let own = counts[container] ?? 0
             guard own < max(1, containerMax) else { return false }
             let others = containers.load(ordering: .relaxed) - (own > 0 ? 1 : 0)
+            guard own < processors || own < shareBesideOthers(others, own: own, of: container) else { return false }
             // Itself, the others, and one who may come.
             let isLarge = own > 0 && own >= limit / (others + 2)
             guard takePlace(below: isLarge ? limit - limit / 8 : limit) else { return false }
@@ -155,6 +183,18 @@ package final class FairGate: Sendable {
             counts[container] = own + 1
             return true
         }
+    }
+
+    /// How many a container may have inside because of others.
+    private func shareBesideOthers(_ others: Int, own: Int, of container: String) -> Int {
+        let now = departures.load(ordering: .relaxed)
+        guard others > 0 else {
+            return now < sharedUntil.load(ordering: .relaxed) ? processors : .max
+        }
+        sharedUntil.store(now + Self.memory, ordering: .relaxed)
+        let ownWaiting = stripe(of: container).waiting.load(ordering: .relaxed)
+        let demand = inside.load(ordering: .relaxed) + waiting.load(ordering: .relaxed) - own - ownWaiting
+        return max(processors, demand / others)
     }
 
     private func takePlace(below bound: Int) -> Bool {

@@ -193,12 +193,9 @@ extension RecordService {
     /// - Throws: `TRY_AGAIN_LATER` where too many of the container's wait already, or its turn does not come in time.
     func takePlace(container: String, in directory: DirectorySnapshot) async throws(RequestFailure) {
         let limit = Int(directory.limits(of: container)[.concurrentRequests])
-        let load = gate.load
-        // With so much room nobody waits, and a timer would only cost.
-        let decision =
-            load.waiting == 0 && load.inside < min(limit, Self.amplePlaces)
-            ? await gate.enter(container: container, containerMax: limit)
-            : await enterInTime(container: container, containerMax: limit)
+        // Where nobody waits, a timer would only cost.
+        if gate.enterNow(container: container, containerMax: limit) { return }
+        let decision = await enterInTime(container: container, containerMax: limit)
         guard case .refused(let refusal) = decision else { return }
         let reason =
             switch refusal {
@@ -208,8 +205,6 @@ extension RecordService {
             }
         throw .nothingDone(reason)
     }
-
-    private static let amplePlaces = 256
 
     private func enterInTime(container: String, containerMax: Int) async -> GateDecision {
         await withTaskGroup(of: GateDecision?.self) { [gate, node] tasks in

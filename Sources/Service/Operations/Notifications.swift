@@ -80,7 +80,7 @@ package struct Notifications: WatchedFeed {
     func page(
         after position: [UInt8]?, limit: Int, by deadline: Deadline
     ) async throws(RequestFailure) -> ShardAnswer {
-        guard await service.node.has(.notifications, in: group) else {
+        guard await service.node.levels.has(.notifications, in: group) else {
             throw .tryAgain("notifications need feature level \(FeatureLevel.notifications)")
         }
         var read = ShardRead.NotificationsRead(subscriber: store.home, token: position, client: client, limit: limit)

@@ -88,7 +88,7 @@ package struct RecordModification: Sendable {
             var command = ModifyRecords(
                 zone: zone, schemaVersion: schema.version, caller: request.caller, time: service.now,
                 isAtomic: isAtomic, quota: terms, operations: plan.changes)
-            (command.idempotency, command.client) = (request.idempotencyKey(), await request.client(service, group))
+            (command.idempotency, command.client) = try await (request.idempotencyKey(), request.client(service, group))
             // What can only be refused is not logged.
             if let refusal = command.refusal { throw RequestFailure(refusal) }
             if !isPaid { try pay(for: plan.changes, schema: schema.schema) }

@@ -96,7 +96,7 @@ package struct Subscriptions: Sendable {
     }
 
     private func requireLevel(in group: GroupID) async throws(RequestFailure) {
-        guard await !service.node.has(.notifications, in: group) else { return }
+        guard await !service.node.levels.has(.notifications, in: group) else { return }
         throw .nothingDone(
             "subscriptions need feature level \(FeatureLevel.notifications), which comes into "
                 + "force once every node runs this build; see `zonekeeper cluster status`")
@@ -181,9 +181,11 @@ extension RecordService {
 }
 
 extension DatabaseRequest {
-    /// What a command says of the device that asks; nil where the group cannot know of such things yet.
-    func client(_ service: RecordService, _ group: GroupID) async -> String? {
-        guard let clientID, await service.node.has(.notifications, in: group) else { return nil }
-        return clientID
+    /// What a command says of the device that asks; nil where the group cannot know of such things yet. Where that
+    /// cannot be found out the request waits: a device would be told of its own changes.
+    func client(_ service: RecordService, _ group: GroupID) async throws(RequestFailure) -> String? {
+        guard let clientID else { return nil }
+        let isKnown = try await ask(await service.node.levels.isInForce(.notifications, in: group, by: deadline))
+        return isKnown ? clientID : nil
     }
 }

@@ -56,7 +56,7 @@ package struct Zones: Sendable {
         let zone = try request.zone(operation.zoneID)
         let idempotency = request.idempotencyKey(position: number)
         let group = service.node.map.group(of: zone)
-        let client = await request.client(service, group)
+        let client = try await request.client(service, group)
         let outcome = try await service.attempt(
             under: request.schemaKey, in: request.directory, by: request.deadline
         ) { attempt throws(RequestFailure) in

@@ -75,7 +75,7 @@ struct WebhookSubscriptions {
 extension ClusterNode {
     /// - Throws: `TRY_AGAIN_LATER` while a group does not know webhooks, or that cannot be found out.
     func requireWebhooks(in group: GroupID) async throws(RequestFailure) {
-        guard await !has(.webhooks, in: group) else { return }
+        guard await !levels.has(.webhooks, in: group) else { return }
         throw RequestFailure(
             ServiceError.nothingDone(
                 "webhooks need feature level \(FeatureLevel.webhooks), which comes into force once every node runs "

@@ -37,6 +37,8 @@ struct NotificationTwin: Sendable {
         let called: Int
         /// Nil: nobody knows, or it may happen again later.
         var returned: Int?
+        /// Of a deletion: the last number of the log when it was answered, where somebody looked.
+        var last: Int64?
     }
 
     /// One entry of the log.
@@ -78,12 +80,19 @@ struct NotificationTwin: Sendable {
         steps[id, default: []].append(Step(subscription: nil, called: called, returned: isOver ? returned : nil))
     }
 
+    /// The log was read to its end after a subscription's deletion was answered, and before it was made anew for long:
+    /// nothing of its former life is entered any more.
+    mutating func ended(_ id: String, last: Int64) {
+        guard let place = steps[id]?.lastIndex(where: { $0.subscription == nil }) else { return }
+        steps[id]?[place].last = last
+    }
+
     // MARK: Lives
 
     /// A subscription from when it was made until it is deleted, with what took its place meanwhile.
     fileprivate struct Life {
         var stages: [(subscription: Subscription, called: Int, returned: Int)] = []
-        var end: (called: Int, returned: Int?)?
+        var end: (called: Int, returned: Int?, last: Int64?)?
 
         /// Whether a change is told of for certain, and whether it may be.
         func holds(
@@ -105,7 +114,7 @@ struct NotificationTwin: Sendable {
         var lives: [Life] = []
         for step in steps[id] ?? [] {
             guard let subscription = step.subscription else {
-                if !lives.isEmpty { lives[lives.count - 1].end = (step.called, step.returned) }
+                if !lives.isEmpty { lives[lives.count - 1].end = (step.called, step.returned, step.last) }
                 continue
             }
             if lives.isEmpty || lives[lives.count - 1].end != nil { lives.append(Life()) }
@@ -228,6 +237,8 @@ private struct QueryJudgement {
         var change: WatchedHistory.Change
         /// In which life it is told of for certain; else in which it may be.
         var life: Int
+        /// The last life in which it may be told of.
+        var lastLife: Int
         var isCertain: Bool
         /// Whether the reader made it itself.
         var isHidden: Bool
@@ -263,9 +274,11 @@ private struct QueryJudgement {
                     }
                     guard isPossible else { continue }
                     let key = Key(zone: commit.zone, name: change.name, event: change.event, value: change.value)
+                    expected[key]?.lastLife = number
                     if expected[key] != nil, !isCertain { continue }
                     expected[key] = Expected(
-                        commit: commit, change: change, life: number, isCertain: isCertain, isHidden: isHidden(commit))
+                        commit: commit, change: change, life: number, lastLife: number, isCertain: isCertain,
+                        isHidden: isHidden(commit))
                 }
             }
         }
@@ -286,6 +299,9 @@ private struct QueryJudgement {
             if let earlier = found.notice {
                 faults.append("\(notice): it was told of before, as \(earlier.sequence)")
                 continue
+            }
+            if let last = lives[found.lastLife].end?.last, notice.sequence > last {
+                faults.append("\(notice): its subscription had been deleted when the log ended at \(last)")
             }
             expected[key]?.notice = notice
             placed[notice.zone, default: []].append(

@@ -1,9 +1,43 @@
 import Cluster
+import Directory
+import PeerTransport
 import RaftCore
+import RecordModel
 import Service
 
 // Where effects of one group on another have to wait.
 extension Simulation {
+    /// Has groups lose their leaders with what must still have an effect on another group, and nobody write afterwards:
+    /// what was answered for is told of all the same.
+    func breakEffects() {
+        guard let map = newestMap else { return }
+        for client in clients where client.watchbook.isUsed && client.watchbook.isMade {
+            let book = client.watchbook
+            func place(of name: String) -> GroupID {
+                map.group(of: ZoneKey(database: book.privateDatabase, name: name))
+            }
+            let home = place(of: "_keyValueStore")
+            guard let name = Watchbook.zoneNames.first(where: { place(of: $0) != home }) else { continue }
+            let group = place(of: name)
+            client.perform { [unowned self] client in
+                await client.strainEffects(of: book.zone(name), in: group, home: home) { endLeader(of: $0) }
+            }
+            break
+        }
+        _ = wait(seconds: 120, "a change gets no answer, or a node does not come back, while leaders end") {
+            [unowned self] in clientsHaveEnded() && isUpgraded
+        }
+    }
+
+    /// Ends the node that leads a group, or all, and starts them again when others may have taken over.
+    private func endLeader(of group: GroupID?) {
+        let leader = group.flatMap { raftWatch.reigns[$0]?.leader.node.rawValue }
+        for node in nodes where !node.isDown && (group == nil || UInt64(node.number) == leader) {
+            node.crash(.power)
+            world.schedule(after: world.milliseconds(500...4_000), .process, for: nil) { node.start() }
+        }
+    }
+
     /// Sees whether effects wait on a node, shortly after something happened to it: a snapshot takes a while.
     /// - Parameters:
     ///   - group: nil is any.

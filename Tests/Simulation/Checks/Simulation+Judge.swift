@@ -28,6 +28,7 @@ extension Simulation {
         for zone in recorder.zones.indices { readBack { await $0.readBack(zone: zone) } }
         for store in recorder.stores.indices { readBack { await $0.readBack(store: store) } }
         for client in clients { readBack(by: client) { await $0.readBackNotebook() } }
+        breakEffects()
         for client in clients { readBack(by: client) { await $0.readBackWatchbook() } }
         readBack { await $0.recountUsage() }
         readBack { await $0.verifyAudit() }
@@ -49,7 +50,8 @@ extension Simulation {
         let end = world.now + seconds * World.second
         while !condition() {
             guard world.now < end else {
-                violated("\(complaint): \(summary())")
+                let waiting = (clients + [manager]).filter { !$0.hasEnded }.map { "client \($0.number), \($0.trouble)" }
+                violated("\(complaint): \((waiting + [summary()]).joined(separator: "; "))")
                 return false
             }
             world.run(until: min(end, world.now + 100 * World.millisecond))

@@ -18,8 +18,8 @@ struct WatchedHistory: Sendable {
         case update, delete
     }
 
-    /// A change of a record. Names of deleted records are not used again and every save has a value of its own, so no
-    /// two are alike.
+    /// A change of a record. Every save has a value of its own, and a record that was made under the name of a deleted
+    /// one is never deleted, so no two are alike.
     struct Change: Sendable {
         var name: String
         var event: Event

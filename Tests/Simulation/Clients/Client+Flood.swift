@@ -12,20 +12,29 @@ extension Client {
     func floodNotifications() async {
         let book = Watchbook(client: number, serial: 1_000)
         let zone = book.zone(Watchbook.zoneNames[0])
-        guard await change(zone.name, of: book, isCreation: true) else { return }
+        guard await change([zone.name], of: book, isCreation: true) else { return }
         for number in 0..<Self.flooders {
             let subscription = NotificationTwin.Subscription(
                 id: "f\(number)", kind: .query, zone: zone.name, events: [.create])
             await save(subscription, of: book)
             guard book.isUsed, book.live[subscription.id] != nil else { return }
         }
-        guard await flood(book, zone, 0..<1), let token = await firstToken(of: book) else { return }
+        guard await flood(book, zone, 0..<1), let (token, sequence) = await firstPlace(of: book) else { return }
         let all = Int(Limits.notificationsMax) / Self.flooders + Self.floodRecords
         for start in stride(from: 1, to: all, by: Self.floodRecords) {
             guard await flood(book, zone, start..<start + Self.floodRecords) else { return }
         }
         for _ in 0..<120 where book.isUsed && !isEnding {
-            guard case .failed(let failure) = await askForPage(of: book, "", after: token, limit: 1) else {
+            let failure: RequestFailure
+            switch await askForPage(of: book, "", after: token, limit: 1) {
+            case .failed(let found): failure = found
+            case .answered(let answer, _):
+                let next = (try? NotificationPage(json: answer.bytes, of: book.user))?.entries.first?.notice
+                if let next, next.sequence != sequence + 1 {
+                    return complain("after \(sequence) comes \(next), and the token has not expired", book)
+                }
+                fallthrough
+            case .nothing:
                 await sleep(World.second)
                 continue
             }
@@ -45,10 +54,11 @@ extension Client {
         return await save(changes, in: zone, from: nil, book)
     }
 
-    private func firstToken(of book: Watchbook) async -> String? {
+    /// A token, and the number of the notification that it stands behind.
+    private func firstPlace(of book: Watchbook) async -> (token: String, sequence: Int64)? {
         for _ in 0..<30 where !isEnding {
             guard let page = await page(book, "", after: nil, limit: 1) else { return nil }
-            if !page.entries.isEmpty { return page.token }
+            if let last = page.entries.last { return (page.token, last.notice.sequence) }
             await sleep(World.second)
         }
         return nil

@@ -38,12 +38,16 @@ struct HoardLimits {
 
     mutating func end(_ number: Int, at time: UInt64) { values[number].done = time }
 
+    /// The lowest that can have been in force at any moment between these.
+    func least(from begin: UInt64, to end: UInt64) -> Int64 { possible(from: begin, to: end).min() ?? 0 }
+
     /// The highest that can have been in force at any moment between these.
-    func most(from begin: UInt64, to end: UInt64) -> Int64 {
+    func most(from begin: UInt64, to end: UInt64) -> Int64 { possible(from: begin, to: end).max() ?? Hoard.limitMax }
+
+    private func possible(from begin: UInt64, to end: UInt64) -> [Int64] {
         let last = values.lastIndex { ($0.done ?? .max) <= begin } ?? 0
         // Of two at the same time either may be the last, and what was never acknowledged may be done at any time.
-        let others = values.filter { $0.begun <= end && ($0.done ?? .max) >= values[last].begun }
-        return others.map(\.value).max() ?? Hoard.limitMax
+        return values.filter { $0.begun <= end && ($0.done ?? .max) >= values[last].begun }.map(\.value)
     }
 }
 
@@ -105,24 +109,28 @@ extension Client {
         let body = Array(
             #"{"operations":[\#(operations)],"zoneID":{"zoneName":"\#(zone)"},"atomic":\#(isAtomic)}"#.utf8)
         let begin = world.now
+        let before = hoard.stored.count
+        let new = names.count { !hoard.stored.contains("\(zone)/\($0)") }
         let answer = await request(Visit.Identity(key: newKey(), body: body)) { visit, request throws(RequestFailure) in
             try await RecordModification(visit.service, request).run(try ModifyRecordsRequest(sent: body))
         }
         let result: RecordModification.Result
         switch answer {
         case .answered(let value, _): result = value
-        case .failed(let failure) where failure.error.code == .quotaExceeded: return world.met(.filledQuota)
+        case .failed(let failure) where failure.error.code == .quotaExceeded:
+            _ = filled(by: new, over: before, since: begin)
+            return
         case .failed(let failure):
             recorder.violated("client \(number) was refused in its hoard: \(failure.error)")
             return leaveHoard()
         case .nothing: return leaveHoard()
         }
-        let before = hoard.stored.count
         for item in result.items {
             switch item.outcome {
             case .saved: hoard.stored.insert("\(zone)/\(item.recordName)")
             case .deleted: hoard.stored.remove("\(zone)/\(item.recordName)")
-            case .failed(let error, _) where error.code == .quotaExceeded: world.met(.filledQuota)
+            case .failed(let error, _) where error.code == .quotaExceeded:
+                guard filled(by: new, over: before, since: begin) else { return }
             case .failed(let error, _) where error.code == .atomicError: break
             case .failed(let error, _):
                 recorder.violated("client \(number) was refused in its hoard: \(error)")
@@ -136,6 +144,21 @@ extension Client {
                 "client \(number): the usage of \(hoard.user) is \(hoard.stored.count) records, and its quota \(most)")
             leaveHoard()
         }
+    }
+
+    /// A save was refused as over the quota.
+    /// - Parameters:
+    ///   - new: records that it was to add.
+    ///   - stored: records that were there.
+    /// - Returns: whether that may be.
+    private func filled(by new: Int, over stored: Int, since begin: UInt64) -> Bool {
+        world.met(.filledQuota)
+        let least = recorder.hoardLimits.least(from: begin, to: world.now)
+        guard stored + new <= least else { return true }
+        recorder.violated(
+            "client \(number): \(new) records beside \(stored) of \(hoard.user) are over its quota of \(least)")
+        leaveHoard()
+        return false
     }
 
     private func changeHoardLimit() async {

@@ -57,36 +57,37 @@ extension Client {
     // MARK: Changes
 
     private func makeWatchbook(_ book: Watchbook) async {
-        for name in Watchbook.zoneNames {
-            guard await change(name, of: book, isCreation: true) else { return }
-        }
-        book.isMade = true
+        book.isMade = await change(Watchbook.zoneNames, of: book, isCreation: true)
     }
 
     private func changePassingZone(of book: Watchbook) async {
-        if await change(Watchbook.passingName, of: book, isCreation: !book.isPassingThere) {
+        if await change([Watchbook.passingName], of: book, isCreation: !book.isPassingThere) {
             book.isPassingThere.toggle()
         }
     }
 
-    func change(_ name: String, of book: Watchbook, isCreation: Bool) async -> Bool {
+    /// Makes or deletes zones by one request.
+    func change(_ names: [String], of book: Watchbook, isCreation: Bool) async -> Bool {
         let type = isCreation ? "create" : "delete"
-        let text = #"{"operations":[{"operationType":"\#(type)","zone":{"zoneID":{"zoneName":"\#(name)"}}}]}"#
+        let operations = names.map { #"{"operationType":"\#(type)","zone":{"zoneID":{"zoneName":"\#($0)"}}}"# }
+        let text = #"{"operations":[\#(operations.joined(separator: ","))]}"#
         let identity = Visit.Identity(key: newKey(), body: Array(text.utf8))
         let device = world.chance(50) ? world.pick(Watchbook.devices) : nil
-        let commit = recorder.watched.begin([], in: book.zone(name), by: book.user, from: device)
+        let commits = names.map { recorder.watched.begin([], in: book.zone($0), by: book.user, from: device) }
         let answer = await request(book, device: device, identity: identity) {
             visit, request throws(RequestFailure) in
             let form = try ZonesModifyRequest(sent: identity.body)
-            return try await Zones(visit.service, request).modify(form.operations[0], number: 0) != nil
+            for (number, operation) in form.operations.enumerated() {
+                _ = try await Zones(visit.service, request).modify(operation, number: number)
+            }
         }
-        guard await settle(answer, commit, of: book) != nil else { return false }
-        recorder.watched.end(commit)
-        return true
+        for commit in commits where settle(answer, commit, of: book) != nil { recorder.watched.end(commit) }
+        if case .answered = answer { return true }
+        return false
     }
 
     /// What was answered; nil where that is not known, or is wrong.
-    private func settle<Value>(_ answer: Asked<Value>, _ commit: Int, of book: Watchbook) async -> Value? {
+    private func settle<Value>(_ answer: Asked<Value>, _ commit: Int, of book: Watchbook) -> Value? {
         switch answer {
         case .answered(let value, _): return value
         case .failed(let failure): complain("a change is refused: \(failure.error)", book)
@@ -114,15 +115,21 @@ extension Client {
         -> WatchedHistory.Change
     {
         let records = book.records[zone] ?? [:]
-        let name = records.keys.sorted().filter { !taken.contains($0) }.randomElement(using: &world.generator)
-        if let name, let note = records[name], world.chance(70) {
-            if world.chance(40) { return .init(name: name, event: .delete, kind: note.kind, value: nil) }
+        let present = records.keys.sorted().filter { !taken.contains($0) }.randomElement(using: &world.generator)
+        if let name = present, let note = records[name], world.chance(70) {
+            if world.chance(40), !book.reborn.contains(name) {
+                return .init(name: name, event: .delete, kind: note.kind, value: nil)
+            }
             let kind = world.chance(50) ? note.kind : world.pick(Self.kinds)
             return .init(name: name, event: .update, kind: kind, value: newValue())
         }
         let kind = world.chance(80) ? world.pick(Self.kinds) : nil
-        return .init(
-            name: book.newName("\(book.accountID)-"), event: .create, kind: kind, value: newValue())
+        var name = book.newName("\(book.accountID)-")
+        if world.chance(30), let former = book.gone[zone]?.popLast() {
+            book.reborn.insert(former)
+            name = former
+        }
+        return .init(name: name, event: .create, kind: kind, value: newValue())
     }
 
     private func changeRecords(of zone: WatchedHistory.Zone, _ book: Watchbook) async {
@@ -144,7 +151,7 @@ extension Client {
         ) { visit, request throws(RequestFailure) in
             try await RecordModification(visit.service, request).run(try ModifyRecordsRequest(sent: body))
         }
-        guard let result = await settle(answer, commit, of: book) else { return false }
+        guard let result = settle(answer, commit, of: book) else { return false }
         var versions: [Version?] = []
         for item in result.items {
             switch item.outcome {
@@ -159,6 +166,7 @@ extension Client {
         recorder.answered()
         for change in changes {
             book.records[zone, default: [:]][change.name] = change.value.map { .init(kind: change.kind, value: $0) }
+            if change.value == nil { book.gone[zone, default: []].append(change.name) }
         }
         return true
     }
@@ -226,14 +234,24 @@ extension Client {
         recorder.answered()
         book.live[subscription.id] = nil
         book.twin.deleted(subscription.id, called: called, returned: recorder.watched.nextPlace())
+        if isFirst, world.chance(30) { await lookForEnd(of: subscription.id, book) }
         // The name says what was there only if nothing else is done under it.
         if subscription.kind == .query, !subscription.isPublic, isFirst, !book.doubtful.contains(subscription.id) {
             book.free.append(subscription.id)
         }
     }
 
+    /// Reads the log to its end: nothing of a subscription that was deleted is entered from here on.
+    func lookForEnd(of id: String, _ book: Watchbook) async {
+        guard !book.doubtful.contains(id), await follow(book, device: "", pagesMax: 1_000),
+            let reader = book.readers[""]
+        else { return }
+        book.twin.ended(id, last: reader.last)
+    }
+
+    /// - Parameter operation: one, or several with commas between them.
     /// - Returns: whether the first try was answered; nil where it was not done.
-    private func modify(_ operation: String, isPublic: Bool, of book: Watchbook) async -> Bool? {
+    func modify(_ operation: String, isPublic: Bool, of book: Watchbook) async -> Bool? {
         let body = Array(#"{"operations":[\#(operation)]}"#.utf8)
         let answer = await request(book, isPublic: isPublic, triesMax: nodes[0].options.isUpgraded ? 4 : 25) {
             visit, request throws(RequestFailure) in
@@ -242,7 +260,8 @@ extension Client {
         }
         switch answer {
         case .answered(let outcomes, let isFirst):
-            guard case .failed(let error)? = outcomes.first else { return isFirst }
+            let errors = outcomes.compactMap { if case .failed(let error) = $0 { error } else { nil } }
+            guard let error = errors.first else { return isFirst }
             // The try before has deleted it.
             if !isFirst, error.code == .notFound { return false }
             complain("\(operation) is refused: \(error)", book)
@@ -253,11 +272,17 @@ extension Client {
         return nil
     }
 
-    private func listSubscriptions(of book: Watchbook) async {
+    /// Those of the private database; nil without an answer.
+    func list(_ book: Watchbook) async -> [Subscription]? {
         let answer = await request(book, triesMax: 4) { visit, request throws(RequestFailure) in
             try await Subscriptions(visit.service, request).list()
         }
-        guard case .answered(let found, _) = answer else { return }
+        guard case .answered(let found, _) = answer else { return nil }
+        return found
+    }
+
+    private func listSubscriptions(of book: Watchbook) async {
+        guard let found = await list(book) else { return }
         let ids = Set(found.map(\.id))
         let wanted = Set(book.live.values.filter { !$0.isPublic && !$0.firesOnce }.map(\.id))
         let allowed = wanted.union(book.live.values.filter(\.firesOnce).map(\.id))
@@ -275,17 +300,20 @@ extension Client {
 
     /// Follows the log from where it was left, or from a place before that.
     /// - Parameter device: the empty one is told of everything.
-    private func follow(_ book: Watchbook, device: String, pagesMax: Int) async {
+    /// - Returns: whether it was read to its end.
+    @discardableResult
+    private func follow(_ book: Watchbook, device: String, pagesMax: Int) async -> Bool {
         let limit = pagesMax > 100 ? 200 : world.random(1...6)
         if let earlier = book.readers[device]?.earlier, world.chance(15) {
             await readAgain(book, device: device, from: earlier)
         }
         for _ in 0..<pagesMax where book.isUsed {
             let reader = book.readers[device] ?? Watchbook.Reader()
-            guard let page = await page(book, device, after: reader.token, limit: limit) else { return }
+            guard let page = await page(book, device, after: reader.token, limit: limit) else { return false }
             take(page, onto: reader, device, of: book)
-            if !page.hasMore { return }
+            if !page.hasMore { return book.isUsed }
         }
+        return false
     }
 
     func askForPage(

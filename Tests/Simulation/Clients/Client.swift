@@ -42,6 +42,8 @@ final class Client: @unchecked Sendable {
     /// Before this it begins nothing, unless it is made to hurry.
     private var restsUntil: UInt64 = 0
     private var pause: Sleep?
+    /// Why it last got no answer that settles something.
+    private(set) var trouble = ""
     /// Whether it stops after what it is at.
     var isEnding = false
     private(set) var hasEnded = true
@@ -53,11 +55,12 @@ final class Client: @unchecked Sendable {
         var aim: Aim?
     }
 
-    /// Reading or writing one zone at one node.
+    /// Reading or writing one zone at one node, or asking it as often as can be.
     struct Aim {
         var node: Int
         var zone: Int
         var isReading: Bool
+        var isPressing = false
         /// Whether the node led the zone's group and another one does.
         var isDeposed: () -> Bool = { false }
     }
@@ -137,6 +140,7 @@ final class Client: @unchecked Sendable {
     private func act() async {
         if let aim = rush?.aim {
             home = aim.node - 1
+            if aim.isPressing { return await press(aim.node) }
             guard aim.isReading else { return await save(in: aim.zone) }
             let answers = recorder.answers
             await lookUpAll(in: aim.zone)
@@ -211,7 +215,12 @@ final class Client: @unchecked Sendable {
     ) async -> Asked<Value> {
         var isUncertain = false
         for attempt in 1...triesMax {
-            switch await ServerCall.make(to: nodes[home], as: session, recorder, body) {
+            let result = await ServerCall.make(to: nodes[home], as: session, recorder, body)
+            if let reason = result.reason {
+                trouble = "try \(attempt) of \(triesMax) at node \(home + 1): \(reason)"
+                world.note("  client \(number): \(trouble)")
+            }
+            switch result {
             case .value(let value):
                 if isUncertain { world.met(.repeatedRequest) }
                 return .answered(value, isFirst: !isUncertain)
@@ -228,6 +237,16 @@ final class Client: @unchecked Sendable {
             await sleep(world.milliseconds(50...UInt64(min(200 * attempt, 3_000))))
         }
         return .nothing(mayHaveBeenDone: isUncertain)
+    }
+
+    /// Asks a node whether the container's rate lets a request in, for as long as it hurries.
+    private func press(_ node: Int) async {
+        while let rush, rush.until > world.now, !isEnding {
+            _ = await ServerCall.make(to: nodes[node - 1], as: sessions[0], recorder) { visit throws(RequestFailure) in
+                try await visit.enter { _ in }
+            }
+            await sleep(world.milliseconds(1...20))
+        }
     }
 
     enum Asked<Value: Sendable>: Sendable {

@@ -11,6 +11,15 @@ enum CallResult<Value: Sendable>: Sendable {
     case unknown(String)
     /// The request itself is wrong, or the node says that it cannot be done before somebody mends something.
     case failed(RequestFailure)
+
+    /// Why there is no answer that settles it.
+    var reason: String? {
+        switch self {
+        case .refused(let reason): "refused: \(reason)"
+        case .unknown(let reason): "unknown: \(reason)"
+        case .value, .failed: nil
+        }
+    }
 }
 
 /// A client's request on its way to a node and back. The client gives up after a while; a node that dies meanwhile

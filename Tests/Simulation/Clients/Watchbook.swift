@@ -31,6 +31,10 @@ final class Watchbook: @unchecked Sendable {
     private var serial = 0
     /// What the records hold that are there.
     var records: [Zone: [String: Note]] = [:]
+    /// Names of deleted records, which may be used once more.
+    var gone: [Zone: [String]] = [:]
+    /// Names that are used for the second time.
+    var reborn: Set<String> = []
     /// By device; the empty one reads everything.
     var readers: [String: Reader] = [:]
     /// What was shown under each number.

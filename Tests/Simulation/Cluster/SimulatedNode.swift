@@ -81,8 +81,20 @@ final class SimulatedNode: @unchecked Sendable {
         process?.clock.wallOffsetMilliseconds = wallOffsetMilliseconds
     }
 
-    /// Makes the log's disk take up to so much longer, for the rest of this life of the process.
+    /// How long things take on its machine; a start takes it over.
+    private var delays: SimulatedPlatform.Delays
+
+    /// Makes the log's disk take up to so much longer, for the rest of this life of the process at most.
     func slowDisk(byMicroseconds most: UInt64) { platform?.delays.syncMax += most }
+
+    /// Its disk takes no longer any more than it does on this machine.
+    func quickenDisk() { platform?.delays = delays }
+
+    /// Nothing takes long on its machine from now on.
+    func quicken() {
+        delays = SimulatedPlatform.Delays()
+        quickenDisk()
+    }
 
     /// Called where effects on other groups may wait on it, with what is met if they do.
     var onEffects: ((Situation) -> Void)?
@@ -99,6 +111,7 @@ final class SimulatedNode: @unchecked Sendable {
         self.world = world
         self.network = network
         self.options = options
+        delays = options.delays
         self.members = members
         self.root = root
         folder = "\(root)/node-\(number)-0"
@@ -127,7 +140,7 @@ final class SimulatedNode: @unchecked Sendable {
         clock.setDrift(driftPartsPerMillion, at: world.now)
         clock.wallOffsetMilliseconds = wallOffsetMilliseconds
         let process = ProcessLife(node: number, life: life, clock: clock)
-        let platform = SimulatedPlatform(world: world, process: process, network: network, delays: options.delays)
+        let platform = SimulatedPlatform(world: world, process: process, network: network, delays: delays)
         let disk = SimulatedDisk(world: world, unsynced)
         unsynced = SimulatedDisk.Unsynced()
         disk.faults = diskFaults

@@ -93,6 +93,7 @@ package final class Simulation: @unchecked Sendable {
 
     /// Runs the seed to its end and judges what happened.
     package func run() -> SimulationReport {
+        world.note("\(options)")
         network.observer = { [unowned self] message, sender in
             guard !sender.isDead else { return }
             if let fault = raftWatch.judge(message) { violated(fault) }
@@ -158,6 +159,7 @@ package final class Simulation: @unchecked Sendable {
         if let loss = options.loss { schedule(loss, then: options.secondLoss) }
         if options.hasLoneWrongClock { scheduleWrongClock() }
         if options.isUpgraded { scheduleUpgrade() }
+        if options.hasLowRate { schedulePressing() }
         // Two disks that lose something are more than is promised.
         if options.hasAssets, options.loss == nil { scheduleRot() }
         recorder.files.isClockWrong = { [unowned self] in isClockWrong }

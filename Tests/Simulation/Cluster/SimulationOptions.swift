@@ -47,6 +47,8 @@ package struct SimulationOptions: Sendable {
 
     /// What the clients' container may use.
     var limits = ContainerLimits()
+    /// Whether it may make so few requests that clients who hurry are refused.
+    var hasLowRate: Bool
 
     var clients: Int
     /// Between a client's requests, at most, in milliseconds.
@@ -177,11 +179,14 @@ package struct SimulationOptions: Sendable {
         wrongDaysPercent = chance(40) ? 50 : 0
         hasLoneWrongClock = chance(25)
         // Clients that hurry come to such a limit.
-        if chance(25) { limits[.requestsPerSecond] = Int64.random(in: 8...15, using: &generator) }
+        hasLowRate = chance(25)
+        if hasLowRate { limits[.requestsPerSecond] = Int64.random(in: 8...15, using: &generator) }
         isUpgraded = chance(30)
         hasAssets = !isUpgraded && chance(60)
         hasFlood = !isUpgraded && chance(8)
         if chance(40) { makeLimitsSmall(using: &generator) }
+        // What a database lacks of its quota is collected from several others.
+        if chance(20) { shards = 3 }
     }
 
     /// Limits that production's loads meet, and a simulation's only where they are small.

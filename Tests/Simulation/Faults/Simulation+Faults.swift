@@ -191,6 +191,7 @@ extension Simulation {
         isHealed = true
         world.note("HEALED")
         network.conditions = SimulatedNetwork.Conditions()
+        for node in nodes { node.quicken() }
         mend()
     }
 
@@ -205,6 +206,7 @@ extension Simulation {
             node.setWall(common: commonOffset, error: 0)
             node.process?.clock.setDrift(0, at: world.now)
             node.process?.pausedUntil = 0
+            node.quickenDisk()
             if node.isEnlisted { node.start() }
         }
     }

@@ -100,6 +100,40 @@ extension Simulation {
         }
     }
 
+    // MARK: A share that was given back
+
+    /// Now and then has a node give its share of the rate back, as nobody asks it for a second, and then both it and
+    /// the node that takes the share over be asked for more than the limit.
+    func schedulePressing() {
+        world.schedule(after: world.milliseconds(20_000...60_000), .client, for: nil) { [unowned self] in
+            guard !isHealed else { return }
+            press()
+            schedulePressing()
+        }
+    }
+
+    private func press() {
+        let present = nodes.filter { $0.running != nil }.map(\.number).shuffled(using: &world.generator)
+        guard present.count > 1 else { return }
+        world.note("PRESS node \(present[0]), then node \(present[1]), too")
+        press(nodes: [present[0]])
+        world.schedule(after: World.second, .client, for: nil) { [unowned self] in
+            for client in clients { client.rest(for: 4 * World.second) }
+        }
+        world.schedule(after: world.milliseconds(2_020...2_600), .client, for: nil) { [unowned self] in
+            guard !isHealed else { return }
+            press(nodes: [present[0], present[1]])
+        }
+    }
+
+    private func press(nodes numbers: [Int]) {
+        for (place, client) in clients.enumerated() {
+            let node = numbers[place % numbers.count]
+            client.hurry(
+                for: World.second, aim: Client.Aim(node: node, zone: 0, isReading: false, isPressing: true))
+        }
+    }
+
     // MARK: Parts
 
     /// Who leads a group of which there is a history, and the nodes that hold its other replicas, in any order.
