@@ -9,6 +9,7 @@ struct ConsoleRoutes {
 
     /// A link that opens the console once, for the holder of the token.
     func makeLink() async throws(RequestFailure) -> Reply {
+        _ = try request.body.jsonMembers()
         let link = try await console.makeLink()
         return Reply { writer in
             writer.member("url", "\(request.serverURL)/console/#link=\(link.secret)")
@@ -51,6 +52,7 @@ struct ConsoleRoutes {
 
     /// Ends the session, on all nodes when it is answered.
     func signOut() async throws(RequestFailure) -> Reply {
+        _ = try request.body.jsonMembers()
         try await console.signOut()
         var reply = Reply { $0.member("signedOut", true) }
         reply.headers.append(ConsoleCookie.removal(try await request.service.requireSecret()))
