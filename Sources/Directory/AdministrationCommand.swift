@@ -130,10 +130,10 @@ extension AdministrationCommand {
         case .changeToken(let id, let label, let origins):
             (
                 "token.change",
-                "token \(AuditText.id(id))" + (label.map { ", label '\($0)'" } ?? "")
+                "token \(AuditText.id(id))" + (label == nil ? "" : ", label")
                     + (origins.map { ", origins \($0.isEmpty ? "all" : $0.joined(separator: " "))" } ?? "")
             )
-        case .changeKey(let id, let label): ("key.change", "key \(AuditText.id(id)), label '\(label)'")
+        case .changeKey(let id, _): ("key.change", "key \(AuditText.id(id)), label")
         case .noteUses(let ids, _): ("token.use", "\(ids.count) tokens or keys")
         }
     }

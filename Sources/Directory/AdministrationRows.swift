@@ -79,15 +79,17 @@ enum AdministrationRows {
     private static func changeToken(
         _ id: String, _ label: String?, _ origins: [String]?, in db: Database
     ) throws -> [DirectoryChange] {
-        guard var token = try DirectoryTables.token(id, in: db) else { throw DirectoryTables.unknownToken(id) }
-        guard case .api(let container, let environment, _, let callbackURL) = token.kind else {
+        guard let old = try DirectoryTables.token(id, in: db) else { throw DirectoryTables.unknownToken(id) }
+        guard case .api(let container, let environment, _, let callbackURL) = old.kind else {
             throw ServiceError(.badRequest, "the token '\(AuditText.id(id))' is not an app's: only these are changed")
         }
+        var token = old
         if let label { token.label = label }
         if let origins {
             token.kind = .api(
                 container: container, environment: environment, origins: origins, callbackURL: callbackURL)
         }
+        if token == old { return [] }
         try write(token, in: db)
         return [.token(token)]
     }
@@ -101,10 +103,12 @@ enum AdministrationRows {
     private static func changeKey(
         _ id: String, in db: Database, _ change: (inout ServerKey) -> Void
     ) throws -> [DirectoryChange] {
-        guard var key: ServerKey = try db.message("SELECT body FROM server_key WHERE id = ?", [id]) else {
+        guard let old: ServerKey = try db.message("SELECT body FROM server_key WHERE id = ?", [id]) else {
             throw DirectoryTables.unknownKey(id)
         }
+        var key = old
         change(&key)
+        if key == old { return [] }
         try db.execute(
             sql: "UPDATE server_key SET body = ? WHERE id = ?", arguments: [Data(key.encoded()), id])
         try db.checkOneRow("server key \(id)")
