@@ -108,7 +108,7 @@ export async function call(operation, given = {}) {
   const [method, path] = operation.split(" ");
   const options = atPlace(path, given);
   const address = url(path, options);
-  const isRead = method === "GET" || /\/(query|lookup|changes|list|validate)$/.test(path);
+  const isRead = method === "GET" || /\/(query|lookup|changes|list|usage|validate)$/.test(path);
   for (let attempt = 0; ; attempt += 1) {
     try {
       return await send(method, address, options);

@@ -146,7 +146,7 @@ async function follow(at, take, isLive, abort) {
       isLive.value = false;
       if (asRequestError(error).status === 403) return;
       await new Promise((done) => setTimeout(done, pause));
-      pause = Math.min(pause * 2, 15000);
+      pause = Math.min(pause * 2, 4000);
     }
   }
 }

@@ -91,7 +91,7 @@ function edit(hook, reload) {
   const chosen = signal(new Set(hook?.recordTypes ?? []));
   const fields = signal((hook?.fields ?? []).join(", "));
   const isPrivate = signal(hook?.private ?? false);
-  const types = (schema.peek()?.types ?? []).map((each) => each.name).filter((each) => each !== "Users");
+  const types = () => (schema.value?.types ?? []).map((each) => each.name).filter((each) => each !== "Users");
   let made;
   return openForm({
     title: hook ? `Webhook ${hook.name}` : "New webhook", submitLabel: hook ? "Save" : "Make webhook",
@@ -99,7 +99,7 @@ function edit(hook, reload) {
     body: () => [
       hook ? null : textField({ label: "Name", hint: "Letters, digits and any of - _ .", isWide: true, autofocus: true, oninput: (text) => (name.value = text) }),
       textField({ label: "Receiver", hint: "An https address that takes POST requests.", isWide: true, type: "url", value: url.peek(), autofocus: Boolean(hook), placeholder: "https://hooks.example.com/zonekeeper", oninput: (text) => (url.value = text) }),
-      types.length ? fieldset({ class: "ticks" }, legend("Record types of the public database"), types.map((type) => checkbox({ label: type, checked: chosen.peek().has(type), onchange: (isOn) => {
+      () => types().length ? fieldset({ class: "ticks" }, legend("Record types of the public database"), types().map((type) => checkbox({ label: type, checked: chosen.peek().has(type), onchange: (isOn) => {
         const next = new Set(chosen.peek());
         if (isOn) next.add(type);
         else next.delete(type);
