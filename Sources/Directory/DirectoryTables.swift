@@ -58,7 +58,9 @@ package enum DirectoryTables {
     /// do not know of it do no harm. And the tables of webhooks and of schemas' histories, which have no row before
     /// every node knows them.
     package static func upgrade(in db: Database) throws {
-        try db.execute(sql: "CREATE INDEX IF NOT EXISTS token_created ON token (created, id);" + WebhookRows.table + SchemaHistory.table)
+        try db.execute(
+            sql: "CREATE INDEX IF NOT EXISTS token_created ON token (created, id);" + WebhookRows.table
+                + SchemaHistory.table)
     }
 
     /// Applies one entry, writes what the audit log shall tell of it, and says what changed for the snapshots in

@@ -60,29 +60,17 @@ package enum SchemaSwift {
         return type.isList ? "[\(element)]" : element
     }
 
-    /// A text as Swift writes it.
-    private static func literal(_ text: String) -> String {
-        var literal = "\""
-        for scalar in text.unicodeScalars {
-            switch scalar {
-            case "\"", "\\": literal += "\\\(scalar)"
-            case _ where scalar.value < 0x20 || scalar.value == 0x7F:
-                literal += "\\u{\(String(scalar.value, radix: 16))}"
-            default: literal.unicodeScalars.append(scalar)
-            }
-        }
-        return literal + "\""
-    }
+    /// A schema's name as Swift writes a text: it has letters, digits, underscores and dots only.
+    private static func literal(_ name: String) -> String { "\"\(name)\"" }
 
     /// Names of schemas as names in Swift, each once.
     private struct Names {
         var taken: Set<String>
 
         mutating func name(_ given: String, isType: Bool) -> String {
-            var name = String(
-                String.UnicodeScalarView(given.unicodeScalars.map { Self.isPart($0) ? $0 : "_" }))
+            // Names that CloudKit itself brings have dots.
+            var name = String(given.map { $0 == "." ? "_" : $0 })
             if isType, let first = name.first { name = first.uppercased() + name.dropFirst() }
-            if name.isEmpty || name.first?.isNumber == true || name.allSatisfy({ $0 == "_" }) { name = "_" + name + "0" }
             let base = name
             var number = 2
             while !taken.insert(name).inserted {
@@ -90,10 +78,6 @@ package enum SchemaSwift {
                 number += 1
             }
             return SchemaSwift.reserved.contains(name) ? "`\(name)`" : name
-        }
-
-        private static func isPart(_ scalar: Unicode.Scalar) -> Bool {
-            scalar.isASCII && (Character(scalar).isLetter || Character(scalar).isNumber || scalar == "_")
         }
     }
 

@@ -1,5 +1,5 @@
-import Authorization
 import Admission
+import Authorization
 import Cluster
 import Directory
 import RaftCore

@@ -69,7 +69,8 @@ struct SchemaRoutes {
         let schema = try await request.administration.schemas().current(key).schema
         let type = url.text("type")
         if let type, schema.type(named: type) == nil {
-            throw .notFound("the schema has no record type '\(type)': `zonekeeper schema show` shows those that there are")
+            throw .notFound(
+                "the schema has no record type '\(type)': `zonekeeper schema show` shows those that there are")
         }
         let code = SchemaSwift.code(of: schema, type: type)
         return Reply(body: Array(code.utf8), contentType: "text/plain; charset=UTF-8")

@@ -4,7 +4,8 @@ import ServiceClient
 
 struct ContainerCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "container", abstract: "Create, list, describe, delete and restore containers, and rotate their keys.",
+        commandName: "container",
+        abstract: "Create, list, describe, delete and restore containers, and rotate their keys.",
         subcommands: [
             ContainerCreateCommand.self, ContainerListCommand.self, ContainerDeleteCommand.self,
             ContainerRestoreCommand.self, ContainerDescribeCommand.self, ContainerRotateKeyCommand.self,

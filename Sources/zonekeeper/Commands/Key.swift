@@ -129,7 +129,8 @@ struct KeyListCommand: ClientCommand {
         let columns: [Table.Column] = [
             ("ID", { $0.text("id") }), ("CONTAINER", { $0.text("container") }),
             ("ENVIRONMENT", { $0.text("environment") }), ("USER", { $0.text("user") }),
-            ("CREATED", { $0.time("created") }), ("USED", { $0.time("lastUsed") }), ("BY", { $0.text("maker") }),
+            ("CREATED", { $0.time("created") }), ("USED", { $0.time("lastUsed") }),
+            ("BY", { $0.text("maker") }),
             ("LABEL", { $0.text("label") }),
         ]
         try show(response, Table(response.entries("keys"), columns).text)
@@ -137,7 +138,8 @@ struct KeyListCommand: ClientCommand {
 }
 
 struct KeyUpdateCommand: ClientCommand {
-    static let configuration = CommandConfiguration(commandName: "update", abstract: "Change the label of a server key.")
+    static let configuration = CommandConfiguration(
+        commandName: "update", abstract: "Change the label of a server key.")
 
     @OptionGroup var options: ClientOptions
 
