@@ -10,16 +10,20 @@ package struct ActingSession: Hashable, Sendable {
     package var administrator: String
     /// The session of the console in which it began, by its id; empty where a token was shown.
     package var consoleSession: String
+    /// Where it holds.
     package var container: String
+    /// In which of the container's environments.
     package var environment: Environment
     /// The user's.
     package var accountID: String
     /// Why, in the administrator's words.
     package var reason: String
+    /// Whether things may be changed, too.
     package var mayWrite: Bool
     /// Milliseconds since 1970.
     package var expires: Int64
 
+    /// A time until `expires`.
     package init(
         by administrator: String, in consoleSession: String, as accountID: String, of place: SchemaKey, reason: String,
         mayWrite: Bool, expires: Int64
@@ -34,6 +38,7 @@ package struct ActingSession: Hashable, Sendable {
         self.expires = expires
     }
 
+    /// Where it holds, as one value.
     package var schemaKey: SchemaKey { SchemaKey(container: container, environment: environment) }
 
     /// Characters of a reason.

@@ -88,12 +88,14 @@ private struct TokenUses: WireMessage {
 
 /// What people are told of a container; nothing of it changes what its clients may do.
 package struct ContainerDetails: Hashable, Sendable, WireMessage {
+    /// The container's.
     package var name: String
     /// Whether the console leaves it out, for the whole team.
     package var isHidden = false
     /// In the team's words; one line.
     package var note = ""
 
+    /// Without more arguments: nothing is said of it.
     package init(name: String, isHidden: Bool = false, note: String = "") {
         self.name = name
         self.isHidden = isHidden

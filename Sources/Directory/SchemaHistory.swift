@@ -23,7 +23,9 @@ package struct SchemaRevision: Hashable, Sendable {
     package var time: Int64
     /// As the audit log names them; empty where that is not known.
     package var actor: String
+    /// Why it came.
     package var cause: Cause
+    /// The schema itself.
     package var schema: Schema
 }
 

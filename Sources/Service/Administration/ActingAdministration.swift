@@ -12,6 +12,7 @@ package struct ActingAdministration: Sendable {
     package struct Entry: Sendable {
         /// By what requests name it.
         package var id: String
+        /// What it allows, and until when.
         package var session: ActingSession
         /// The user's name.
         package var user: String
@@ -20,6 +21,7 @@ package struct ActingAdministration: Sendable {
         /// Whether it is the caller's own, so that their requests can name it.
         package var isOwn: Bool
 
+        /// As the container knows the user.
         package var userRecordName: String {
             Account.userRecordName(accountID: session.accountID, container: session.container)
         }
@@ -99,8 +101,10 @@ extension ActingSession {
 package struct ActingCredential: Hashable, Sendable {
     /// Of the time as a user.
     package var id: String
+    /// Who names it.
     package var access: AdministratorAccess
 
+    /// What a request shows.
     package init(id: String, access: AdministratorAccess) {
         self.id = id
         self.access = access
