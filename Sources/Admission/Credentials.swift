@@ -71,8 +71,11 @@ package struct Admitted: Sendable {
     package var session: SessionUse?
     /// The server-to-server key.
     package var keyID: String?
-    /// The administrator, as the audit log names them.
+    /// The administrator, as the audit log names them: beside an account, they act as its user.
     package var administrator: String?
+
+    /// Whether an administrator acts as the user: then encrypted values stay sealed.
+    package var isActing: Bool { administrator != nil && accountID != nil }
 
     package init(
         caller: Caller, apiToken: Token? = nil, accountID: String? = nil, session: SessionUse? = nil,

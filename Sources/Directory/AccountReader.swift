@@ -3,12 +3,12 @@ package import GRDB
 import RecordModel
 import Wire
 
-/// Reads accounts, lock-outs and sessions from one snapshot of group 0's database.
+/// Reads accounts, lock-outs, sessions and the histories of schemas from one snapshot of group 0's database.
 ///
 /// They are rows only, and not in `DirectorySnapshot`, so that a node's memory does not grow with their number
 /// (decision 0015). Each read uses an index; lists are read in pages.
 package struct AccountReader {
-    private let db: Database
+    let db: Database
 
     /// - Parameter db: group 0's; the snapshot begins with the first question.
     package init(_ db: Database) { self.db = db }
@@ -124,6 +124,7 @@ package struct TokenFilter: Sendable {
         case signIn = "sign-in"
         case administrator, console
         case consoleLink = "console-link"
+        case acting
     }
 
     /// Nil: all, including tokens without a container.
@@ -156,6 +157,7 @@ extension TokenKind {
         case .administrator: .administrator
         case .console: .console
         case .consoleLink: .consoleLink
+        case .acting: .acting
         }
     }
 }

@@ -191,7 +191,8 @@ extension DirectoryTables {
                 .roleMemberRemoved(
                     RoleMember(container: name, environment: environment, role: row[1], accountID: row[2])))
         }
-        for table in ["role_member", "schema", "container_key"] {
+        try AdministrationRows.removeDetails(of: name, in: db)
+        for table in ["role_member", "schema", "schema_history", "container_key"] {
             try db.execute(sql: "DELETE FROM \(table) WHERE container = ?", arguments: [name])
         }
         try db.execute(sql: "DELETE FROM container WHERE name = ?", arguments: [name])

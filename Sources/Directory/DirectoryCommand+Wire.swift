@@ -34,6 +34,7 @@ extension DirectoryCommand: WireUnion {
         case .endContainer(let name, let step): writer.parts(25, name, step)
         case .console(let command): command.write(26, to: &writer)
         case .webhook(let command): command.write(27, to: &writer)
+        case .administration(let command): command.write(28, to: &writer)
         }
     }
 
@@ -78,6 +79,7 @@ extension DirectoryCommand: WireUnion {
         case 25: try reader.parts(Self.endContainer)
         case 26: .console(try reader.message())
         case 27: .webhook(try reader.message())
+        case 28: .administration(try reader.message())
         default: nil
         }
     }

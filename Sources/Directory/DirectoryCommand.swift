@@ -51,6 +51,8 @@ package enum DirectoryCommand: Hashable, Sendable {
     case console(ConsoleCommand)
     /// Changes a container's webhooks; from `FeatureLevel.webhooks` on.
     case webhook(WebhookCommand)
+    /// Times as a user, notes on containers, and what is known of tokens; from `FeatureLevel.administration` on.
+    case administration(AdministrationCommand)
     /// A step of a container's end.
     case endContainer(String, ContainerEnd)
     /// Removes tokens that have expired by `time` and the oldest records above `auditRecordsMax` of each audit log; at

@@ -5,6 +5,8 @@ struct DirectoryContents: Equatable, Sendable {
     var map: ClusterMap?
     var containers: [String: Int64] = [:]
     var deletions: [String: ContainerDeletion] = [:]
+    /// By name; never empty ones.
+    var containerDetails: [String: ContainerDetails] = [:]
     var schemas: [SchemaKey: VersionedSchema] = [:]
     var containerKeys: [String: [ContainerKey]] = [:]
     var tokens = TokenTable()
@@ -38,6 +40,7 @@ struct DirectoryContents: Equatable, Sendable {
         case .containerRestored(let name): containers[name] = deletions.removeValue(forKey: name)?.created
         case .containerRemoved(let name):
             deletions[name] = nil
+            containerDetails[name] = nil
             containerKeys[name] = nil
             for environment in Environment.allCases {
                 schemas[SchemaKey(container: name, environment: environment)] = nil
@@ -59,6 +62,7 @@ struct DirectoryContents: Equatable, Sendable {
         case .signUp(let isOpen): isSignUpOpen = isOpen
         case .webhook(let webhook): webhooks.take(webhook)
         case .webhookRemoved(let webhook): webhooks.remove(webhook)
+        case .containerDetails(let details): containerDetails[details.name] = details.isEmpty ? nil : details
         case .secret(let new): secret = new
         case .administrators(let all): administrators = Dictionary(uniqueKeysWithValues: all.map { ($0.name, $0) })
         case .audit(let log, let bounds): audit[log] = bounds

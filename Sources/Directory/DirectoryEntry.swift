@@ -123,6 +123,8 @@ package enum DirectoryChange: Hashable, Sendable {
     /// A new webhook, or new values of one.
     case webhook(Webhook)
     case webhookRemoved(Webhook)
+    /// What is said of a container; nothing, where it is empty.
+    case containerDetails(ContainerDetails)
     case secret(ClusterSecret)
     /// All of them.
     case administrators([Administrator])

@@ -37,6 +37,11 @@ package struct DirectorySnapshot: Sendable {
     /// Containers that were deleted and are not purged yet, by name.
     package var deletions: [String: ContainerDeletion] { box.contents.deletions }
 
+    /// What is said of a container.
+    package func details(of container: String) -> ContainerDetails {
+        box.contents.containerDetails[container] ?? ContainerDetails(name: container)
+    }
+
     /// - Throws: `NOT_FOUND` where there is no such container, or it was deleted.
     package func requireContainer(_ name: String) throws(ServiceError) {
         if containers[name] != nil { return }
@@ -98,6 +103,13 @@ extension DirectorySnapshot {
 
     /// The token of an app or an administrator.
     package func token(withID id: String) -> Token? { box.contents.tokens.token(withID: id) }
+
+    /// The times as a user that last or were not purged yet, each with its token, in no order.
+    package var acting: [(token: Token, session: ActingSession)] {
+        box.contents.tokens.byHash.values.compactMap { token in
+            if case .acting(let session) = token.kind { (token, session) } else { nil }
+        }
+    }
 
     /// How many accounts have a session in the container, expired ones included until they are purged.
     package func userCount(of container: String) -> Int { box.contents.userCounts[container] ?? 0 }

@@ -70,6 +70,7 @@ extension DirectoryTables {
         if level >= .datedFields {
             new.schema = schema.dated(new.version, after: try SchemaRows.body(of: key, in: db) ?? Schema())
         }
+        if level >= .administration { try SchemaHistory.keepPresent(key, in: db) }
         try SchemaRows.write(new, of: key, in: db)
         return (new.version, .schema(key, new))
     }
@@ -87,6 +88,7 @@ extension DirectoryTables {
             version: version + 1, schema: production ?? Schema.initial, generation: generation + 1)
         // Production's versions are others.
         if level >= .datedFields { new.schema = new.schema.dated(new.version, after: Schema()) }
+        if level >= .administration { try SchemaHistory.keepPresent(key, in: db) }
         try SchemaRows.write(new, of: key, in: db)
         return (new.version, .schema(key, new))
     }

@@ -168,7 +168,7 @@ extension DirectoryTables {
         return try changes + endOldest(beside: session, in: db) + insert(session, in: db)
     }
 
-    /// Ends the links and the sessions of an administrator, but one.
+    /// Ends the links, the sessions and the times as a user of an administrator, but one.
     static func endConsole(of name: String, except id: String = "", in db: Database) throws -> [DirectoryChange] {
         try remove(consoleTokens(of: name, in: db).filter { $0.id != id }, in: db)
     }
@@ -181,23 +181,23 @@ extension DirectoryTables {
         return try remove(alike.dropLast(Token.consoleSessionsMax - 1), in: db)
     }
 
-    private static func consoleTokens(of name: String, in db: Database) throws -> [Token] {
+    static func consoleTokens(of name: String, in db: Database) throws -> [Token] {
         let tokens: [Token] = try db.messages(
             "SELECT body FROM token WHERE account IS NULL AND expires IS NOT NULL ORDER BY id")
         return tokens.filter { $0.kind.administratorName == name }
     }
 
-    private static func remove(_ tokens: some Collection<Token>, in db: Database) throws -> [DirectoryChange] {
+    static func remove(_ tokens: some Collection<Token>, in db: Database) throws -> [DirectoryChange] {
         for token in tokens { try db.execute(sql: "DELETE FROM token WHERE id = ?", arguments: [token.id]) }
         return try SessionTotals.changes(byRemoving: Array(tokens), in: db)
     }
 
-    private static func token(_ id: String, in db: Database) throws -> Token? {
+    static func token(_ id: String, in db: Database) throws -> Token? {
         try db.message("SELECT body FROM token WHERE id = ?", [id])
     }
 
     /// - Throws: `AUTHENTICATION_FAILED` for a name that no administrator has; the nodes' token comes without a name.
-    private static func requireAdministrator(_ name: String, in db: Database) throws {
+    static func requireAdministrator(_ name: String, in db: Database) throws {
         if name.isEmpty { return }
         if try settings(in: db).administrators.contains(where: { $0.name == name }) { return }
         if try administratorToken(name, in: db) != nil { return }

@@ -21,6 +21,7 @@ extension DirectoryTables {
         for deletion in settings.deletions { snapshot.take(.containerDeleted(deletion)) }
         if let secret = settings.secret { snapshot.take(.secret(secret)) }
         snapshot.take(.administrators(settings.administrators))
+        for details in settings.containerDetails { snapshot.take(.containerDetails(details)) }
         for log in AuditLog.allCases { snapshot.take(.audit(log, try auditBounds(of: log, in: db))) }
         return snapshot
     }

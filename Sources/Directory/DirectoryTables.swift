@@ -11,7 +11,7 @@ package enum DirectoryTables {
     package static let all = [
         "account", "audit_base", "audit_failures", "container", "container_key", "limits", "lockout", "map", "provider",
         "role_member",
-        "schema", "server_key", "settings", "token", "webhook",
+        "schema", "schema_history", "server_key", "settings", "token", "webhook",
     ]
 
     package static func create(in db: Database) throws {
@@ -38,7 +38,7 @@ package enum DirectoryTables {
                 CREATE INDEX token_created ON token (created, id);
                 CREATE TABLE server_key (
                     id TEXT PRIMARY KEY, account TEXT NOT NULL, body BLOB NOT NULL) STRICT, WITHOUT ROWID;
-                CREATE INDEX server_key_account ON server_key (account); \(WebhookRows.table)
+                CREATE INDEX server_key_account ON server_key (account); \(WebhookRows.table) \(SchemaHistory.table)
                 CREATE TABLE role_member (
                     container TEXT NOT NULL, environment TEXT NOT NULL, role TEXT NOT NULL, account TEXT NOT NULL,
                     PRIMARY KEY (container, environment, role, account)) STRICT, WITHOUT ROWID;
@@ -55,9 +55,12 @@ package enum DirectoryTables {
     }
 
     /// Makes the index by which lists of tokens are read, in databases from before it: SQLite keeps it, so builds that
-    /// do not know of it do no harm. And the table of webhooks, which has no row before every node knows it.
+    /// do not know of it do no harm. And the tables of webhooks and of schemas' histories, which have no row before
+    /// every node knows them.
     package static func upgrade(in db: Database) throws {
-        try db.execute(sql: "CREATE INDEX IF NOT EXISTS token_created ON token (created, id);" + WebhookRows.table)
+        try db.execute(
+            sql: "CREATE INDEX IF NOT EXISTS token_created ON token (created, id);" + WebhookRows.table
+                + SchemaHistory.table)
     }
 
     /// Applies one entry, writes what the audit log shall tell of it, and says what changed for the snapshots in
@@ -67,11 +70,28 @@ package enum DirectoryTables {
         _ entry: DirectoryEntry, at level: FeatureLevel = FeatureLevel.supported.upperBound, in db: Database
     ) throws -> (outcome: DirectoryOutcome, changes: [DirectoryChange]) {
         var result: (outcome: DirectoryOutcome, changes: [DirectoryChange]) = (.done(version: 0), [])
-        if let command = entry.command { result = try apply(command, at: level, in: db) }
+        if let command = entry.command {
+            result = try apply(command, at: level, in: db)
+            if level >= .administration { try keepHistory(command, result.changes, by: entry.origin, in: db) }
+        }
         let events = AuditedEvents(entry, result.outcome)
         result.changes += try appendAudit(events.changes, to: .changes, in: db)
         result.changes += try appendAudit(events.requestsWithinBudget(in: db), to: .requests, in: db)
         return result
+    }
+
+    /// Keeps the versions of schemas that a command made.
+    private static func keepHistory(
+        _ command: DirectoryCommand, _ changes: [DirectoryChange], by origin: AuditOrigin?, in db: Database
+    ) throws {
+        for case .schema(let key, let schema) in changes {
+            let cause: SchemaRevision.Cause =
+                switch command {
+                case .setSchema(_, _, _, let growth): growth == nil ? .change : .growth
+                default: .reset
+                }
+            try SchemaHistory.add(schema, of: key, by: origin, cause, in: db)
+        }
     }
 
     /// Applies one command without a word in the audit log.
@@ -99,6 +119,7 @@ package enum DirectoryTables {
             let (version, change) = try resetDevelopment(container, expectedVersion: expectedVersion, at: level, in: db)
             return (version, [change])
         case .webhook(let command): return (0, try WebhookRows.apply(command, at: level, in: db))
+        case .administration(let command): return (0, try AdministrationRows.apply(command, at: level, in: db))
         default: return (0, try changes(of: command, in: db))
         }
     }
@@ -108,7 +129,8 @@ package enum DirectoryTables {
         case .installMap(let map): try installMap(map, in: db)
         case .changeMap(let change): try changeMap(change, in: db)
         case .createContainer(let name, let time): try createContainer(name, time: time, in: db)
-        case .setSchema, .resetDevelopment, .webhook: preconditionFailure("a command that asks for the level")
+        case .setSchema, .resetDevelopment, .webhook, .administration:
+            preconditionFailure("a command that asks for the level")
         case .addContainerKey(let container, let key): try addContainerKey(key, to: container, in: db)
         case .updateAccount(let name, let changes): try updateAccount(name, changes, in: db)
         case .createAccount(let account): try createAccount(account, in: db)

@@ -10,7 +10,7 @@ package enum SessionKey: Hashable, Sendable {
         switch token.kind {
         case .signIn: self = .signIn(id: token.id)
         case .session: self = .secret(hash: token.secretHash)
-        case .api, .administrator, .console, .consoleLink: return nil
+        case .api, .administrator, .console, .consoleLink, .acting: return nil
         }
     }
 }

@@ -17,6 +17,8 @@ package enum TokenKind: Hashable, Sendable {
     case console(name: String, expires: Int64)
     /// Begins such a session, once.
     case consoleLink(name: String, expires: Int64)
+    /// A time for which an administrator is let in as a user.
+    case acting(ActingSession)
 
     /// Empty for administrators, who are the cluster's.
     package var container: String {
@@ -24,13 +26,14 @@ package enum TokenKind: Hashable, Sendable {
         case .administrator, .console, .consoleLink: ""
         case .api(let container, _, _, _): container
         case .session(let container, _, _), .signIn(let container, _, _): container
+        case .acting(let session): session.container
         }
     }
 
-    /// The session's account.
+    /// The account of a user's own session.
     package var accountID: String? {
         switch self {
-        case .api, .administrator, .console, .consoleLink: nil
+        case .api, .administrator, .console, .consoleLink, .acting: nil
         case .session(_, let accountID, _), .signIn(_, let accountID, _): accountID
         }
     }
@@ -42,6 +45,7 @@ package enum TokenKind: Hashable, Sendable {
         case .session(_, _, let expires), .signIn(_, _, let expires), .console(_, let expires),
             .consoleLink(_, let expires):
             expires
+        case .acting(let session): session.expires
         }
     }
 
@@ -49,6 +53,7 @@ package enum TokenKind: Hashable, Sendable {
     package var administratorName: String? {
         switch self {
         case .administrator(let name), .console(let name, _), .consoleLink(let name, _): name
+        case .acting(let session): session.administrator
         case .api, .session, .signIn: nil
         }
     }
@@ -65,6 +70,10 @@ package struct Token: Hashable, Sendable, WireCodable {
     package var label: String
     /// Milliseconds since 1970.
     package var created: Int64
+    /// Who made it, as the audit log names them; empty where that is not known.
+    package var maker = ""
+    /// When an app used it last, to a day, in milliseconds since 1970; nil where that is not known.
+    package var lastUsed: Int64?
 
     /// Administrators with tokens of their own that a cluster has at most.
     package static let administratorsMax = 1_000
@@ -104,6 +113,7 @@ package struct Token: Hashable, Sendable, WireCodable {
     package func encode(to writer: inout WireWriter) {
         var parts = Parts(id: id, secretHash: secretHash, label: label, created: created, container: kind.container)
         parts.accountID = kind.accountID
+        (parts.maker, parts.lastUsed) = (maker, lastUsed)
         switch kind {
         case .api(_, let environment, let origins, let callbackURL):
             (parts.environment, parts.origins, parts.callbackURL) = (environment, origins, callbackURL)
@@ -112,6 +122,7 @@ package struct Token: Hashable, Sendable, WireCodable {
         case .administrator(let name): parts.administrator = name
         case .console(let name, let expires): (parts.expires, parts.console) = (expires, name)
         case .consoleLink(let name, let expires): (parts.expires, parts.consoleLink) = (expires, name)
+        case .acting(let session): parts.acting = session
         }
         parts.encode(to: &writer)
     }
@@ -120,6 +131,7 @@ package struct Token: Hashable, Sendable, WireCodable {
         let parts = try Parts(from: &reader)
         self.init(
             id: parts.id, secretHash: parts.secretHash, kind: parts.kind, label: parts.label, created: parts.created)
+        (maker, lastUsed) = (parts.maker, parts.lastUsed)
     }
 
     /// The binary form.
@@ -140,6 +152,9 @@ package struct Token: Hashable, Sendable, WireCodable {
         var administrator: String?
         var console: String?
         var consoleLink: String?
+        var acting: ActingSession?
+        var maker = ""
+        var lastUsed: Int64?
 
         static var blank: Self { Parts() }
 
@@ -158,10 +173,14 @@ package struct Token: Hashable, Sendable, WireCodable {
             try wire.field(12, &administrator)
             try wire.field(13, &console)
             try wire.field(14, &consoleLink)
+            try wire.field(15, &acting)
+            try wire.field(16, &maker, unless: "")
+            try wire.field(17, &lastUsed)
         }
 
         var kind: TokenKind {
             let (accountID, expires) = (accountID ?? "", expires ?? 0)
+            if let acting { return .acting(acting) }
             if let administrator { return .administrator(name: administrator) }
             if let console { return .console(name: console, expires: expires) }
             if let consoleLink { return .consoleLink(name: consoleLink, expires: expires) }
@@ -187,6 +206,9 @@ package struct ServerKey: Hashable, Sendable, WireMessage {
     package var label: String
     /// Milliseconds since 1970.
     package var created: Int64
+    /// As of `Token`.
+    package var maker = ""
+    package var lastUsed: Int64?
 
     package static let publicKeyBytes = 65
 
@@ -215,6 +237,8 @@ package struct ServerKey: Hashable, Sendable, WireMessage {
         try wire.field(5, &accountID)
         try wire.field(6, &label)
         try wire.field(7, &created)
+        try wire.field(8, &maker, unless: "")
+        try wire.field(9, &lastUsed)
     }
 }
 

@@ -23,6 +23,8 @@ package final class RecordService: Sendable {
     package let peerExchange: PeerExchange
     package let usage: UsageMeter
     package let audit: AuditTrail
+    /// Which tokens and keys are used.
+    package let tokenUses: TokenUses
     package let watches: WatchHub
     /// What users uploaded and no record has.
     package let unsavedUploads: UnsavedUploads
@@ -53,6 +55,7 @@ package final class RecordService: Sendable {
         follower = StoreFollower(node: node, hub: watches)
         usage = UsageMeter(platform: node.platform)
         audit = AuditTrail(platform: node.platform)
+        tokenUses = TokenUses(platform: node.platform)
         webhooks = WebhookDeliverer(platform: node.platform, settings: settings.webhooks, logger: logger)
         unsavedUploads = UnsavedUploads(uploadsMax: node.settings.assets.uploadsMax)
         peerExchange = PeerExchange(
@@ -70,6 +73,7 @@ package final class RecordService: Sendable {
         follower.start()
         usage.start(self)
         audit.start(self)
+        tokenUses.start(self)
     }
 
     /// Ends it; no more requests come.
@@ -79,6 +83,7 @@ package final class RecordService: Sendable {
         watches.stop()
         await usage.stop(self)
         await audit.stop(self)
+        tokenUses.stop()
         peerExchange.stop()
     }
 

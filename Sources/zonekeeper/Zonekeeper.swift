@@ -17,8 +17,8 @@ struct Zonekeeper: AsyncParsableCommand {
             ConsoleCommand.self, TokenCommand.self, KeyCommand.self,
             RoleCommand.self, ProviderCommand.self, SignUpCommand.self, LimitsCommand.self, UsageCommand.self,
             AuditCommand.self, ZoneCommand.self, RecordCommand.self, AssetCommand.self, KeyValueCommand.self,
-            SubscriptionCommand.self, NotificationsCommand.self, WebhookCommand.self, LoadCommand.self,
-            SamplePlacesCommand.self,
+            SubscriptionCommand.self, NotificationsCommand.self, WebhookCommand.self, ActAsCommand.self,
+            LoadCommand.self, SamplePlacesCommand.self,
         ])
 
     static func main() async {

@@ -72,7 +72,8 @@ class Server:
     def _start(self, port, peer_port):
         self.port, self.url = port, f"https://127.0.0.1:{port}"
         files = ["--console-files", self.files] if self.files else []
-        self.process = self.run("serve", "--data", self.folder / "data", "--port", str(port), "--peer-port", str(peer_port), *files)
+        self.process = self.run("serve", "--data", self.folder / "data", "--port", str(port), "--peer-port", str(peer_port),
+                                "--webhooks-allow-private-addresses", "--webhooks-allow-http", *files)
         return self.wait()
 
     def run(self, *arguments):

@@ -67,6 +67,19 @@ struct AuditSecretTests {
                         id: secret, secretHash: bytes, kind: .console(name: "grace", expires: 1), label: secret,
                         created: 1), .link(secretHash: bytes), replacing: secret)),
             .console(.remove(name: "grace")),
+            .administration(
+                .beginActing(
+                    Token(
+                        id: secret, secretHash: bytes,
+                        kind: .acting(
+                            ActingSession(
+                                by: secret, in: secret, as: secret,
+                                of: SchemaKey(container: "app", environment: .development), reason: "why",
+                                mayWrite: true, expires: 1)), label: "ada", created: 1))),
+            .administration(.describeContainer(ContainerDetails(name: "app", isHidden: true, note: "n"))),
+            .administration(.changeToken(id: secret, label: secret, origins: ["https://o"])),
+            .administration(.changeKey(id: secret, label: secret)),
+            .administration(.noteUses(ids: [secret], time: 1)),
         ]
     }()
 

@@ -183,6 +183,7 @@ private struct RandomCommands {
         case 22:
             if number(3) == 0 { return .setSignUp(isOpen: bool()) }
             if number(3) == 0 { return .webhook(webhook()) }
+            if bool() { return .administration(administration()) }
             if bool() { return .removeIdentityProvider(name: name("p", 2)) }
             return .setIdentityProvider(
                 IdentityProvider(
@@ -199,6 +200,22 @@ private struct RandomCommands {
             sealedSecrets: [[1]], state: number(3) == 0 ? .leaving : .enabled)
         webhook.revision = UInt64(number(3))
         return .save(webhook)
+    }
+
+    private mutating func administration() -> AdministrationCommand {
+        let acting = ActingSession(
+            by: "", in: "", as: name("a", 6), of: SchemaKey(container: container(), environment: .development),
+            reason: "r", mayWrite: bool(), expires: time + 5)
+        let id = name("acting", 2)
+        let token = Token(
+            id: id, secretHash: Token.hash(ofSession: id), kind: .acting(acting), label: "u", created: time)
+        return switch number(6) {
+        case 0, 1: .beginActing(token)
+        case 2: .endActing(token)
+        case 3: .describeContainer(ContainerDetails(name: container(), isHidden: bool(), note: bool() ? "n" : ""))
+        case 4: .changeToken(id: name("t", 12), label: bool() ? "l" : nil, origins: bool() ? ["https://o"] : nil)
+        default: .noteUses(ids: [name("t", 12), name("k", 6)], time: time)
+        }
     }
 
     private mutating func end() -> ContainerEnd {

@@ -119,11 +119,14 @@ package enum RateKind: String, Hashable, Sendable, CaseIterable, WireValue {
     case requests
     /// Requests for preferences.
     case keyValues
+    /// Requests of administrators who act as users; from `FeatureLevel.administration` on.
+    case acting
 
     package func write(_ number: Int, to writer: inout WireWriter) {
         switch self {
         case .requests: writer.field(number, 1)
         case .keyValues: writer.field(number, 2)
+        case .acting: writer.field(number, 3)
         }
     }
 
@@ -131,6 +134,7 @@ package enum RateKind: String, Hashable, Sendable, CaseIterable, WireValue {
         switch try reader.unsigned() {
         case 1: self = .requests
         case 2: self = .keyValues
+        case 3: self = .acting
         default: throw .invalidValue(field: reader.number)
         }
     }

@@ -120,6 +120,7 @@ extension ShardRead.Rendering: WireCodable {
             writer.field(6, user)
             writer.field(7) { zone.encode(to: &$0) }
         }
+        if leavesSealed { writer.field(9, true) }
         guard let desiredKeys else { return }
         writer.field(2, true)
         for key in desiredKeys { writer.field(3, key) }
@@ -138,6 +139,7 @@ extension ShardRead.Rendering: WireCodable {
             case 5: assets = .links(origin: try reader.string(), expires: expires)
             case 6: user = try reader.string()
             case 8: assets = try reader.bool() ? .checksums : .sizes
+            case 9: leavesSealed = try reader.bool()
             case 7: assets = .receipts(zone: try reader.message(), user: user, expires: expires)
             default: try reader.skip()
             }

@@ -72,6 +72,8 @@ package enum ShardRead: Sendable {
         package var numbersAsStrings: Bool
         /// How files are shown.
         package var assets: AssetRendering
+        /// Whether encrypted values are left out: for who may see the record, but not these.
+        package var leavesSealed = false
 
         package init(desiredKeys: [String]?, numbersAsStrings: Bool, assets: AssetRendering = .sizes) {
             self.desiredKeys = desiredKeys

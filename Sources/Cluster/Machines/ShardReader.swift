@@ -187,7 +187,9 @@ struct ShardReader {
         let owner = zone.database.scope == .public ? nil : zone.database.owner
         do throws(ServiceError) {
             writer.record(
-                try vault.opened(record, in: zone, desiredKeys: rendering.desiredKeys),
+                // What stays sealed is not written.
+                rendering.leavesSealed
+                    ? record : try vault.opened(record, in: zone, desiredKeys: rendering.desiredKeys),
                 desiredKeys: rendering.desiredKeys, numbersAsStrings: rendering.numbersAsStrings,
                 zone: showsZone ? ZoneID(name: zone.name, owner: owner) : nil,
                 assets: vault.secret?.presenter(of: zone, as: rendering.assets))

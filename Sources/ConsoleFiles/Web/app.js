@@ -3,6 +3,7 @@ import { computed, effect, root, untracked } from "./core/signal.js";
 import { html, mount } from "./core/dom.js";
 import { call, signInAgain } from "./core/api.js";
 import { place } from "./core/router.js";
+import { actingKnown } from "./core/acting.js";
 import { session, take } from "./core/session.js";
 import { theme } from "./core/store.js";
 import { frame } from "./elements/frame.js";
@@ -50,6 +51,7 @@ async function begin() {
   if (!link) {
     try {
       take(await call("GET /admin/1/console/me", { isSignIn: true }));
+      await actingKnown();
       if (!session.peek()?.needsPassword) return show();
     } catch (error) {
       const failure = asRequestError(error);

@@ -33,6 +33,7 @@ extension DirectoryCommand {
         case .makeSecret: ("secret.make", "cluster")
         case .console(let command): command.auditSummary
         case .webhook(let command): command.auditSummary
+        case .administration(let command): command.auditSummary
         case .purge: ("directory.purge", "expired tokens, old audit records")
         case .createAccount, .updateAccount, .deleteAccount, .setPassword, .createToken, .beginSession, .revokeToken,
             .noteSignInFailure, .createServerKey, .revokeServerKey, .addRoleMember, .removeRoleMember:
@@ -117,6 +118,7 @@ extension DirectoryCommand {
         case .administrator(let name): "administrator \(AuditText.id(name)), token \(id)"
         case .console(let name, _): "session \(id) of administrator \(AuditText.id(name)) in the console"
         case .consoleLink(let name, _): "link \(id) of administrator \(AuditText.id(name)) to the console"
+        case .acting(let session): "time \(id) of administrator \(AuditText.id(session.administrator)) as a user"
         case .api(let container, let environment, _, _): "API token \(id), \(text(container, environment))"
         case .session(let container, let accountID, _), .signIn(let container, let accountID, _):
             "session \(id), container \(container), account \(AuditText.id(accountID))"

@@ -33,6 +33,53 @@ package enum SchemaChange: Hashable, Sendable, CustomStringConvertible {
         if case .removeGrant(let type, _) = self { schema.type(named: type) != nil } else { false }
     }
 
+    /// The step's name, for programs.
+    package var kind: String {
+        switch self {
+        case .addRole: "addRole"
+        case .addType: "addType"
+        case .addField: "addField"
+        case .addIndex: "addIndex"
+        case .addGrant: "addGrant"
+        case .preferNumber: "preferNumber"
+        case .removeIndex: "removeIndex"
+        case .removeGrant: "removeGrant"
+        case .removeField: "removeField"
+        case .removeType: "removeType"
+        case .removeRole: "removeRole"
+        }
+    }
+
+    /// The record type that it is about; nil for a role.
+    package var typeName: String? {
+        switch self {
+        case .addRole, .removeRole: nil
+        case .addType(let type): type.name
+        case .removeType(let name), .addField(let name, _), .addIndex(let name, _, _), .addGrant(let name, _),
+            .preferNumber(let name, _, _), .removeIndex(let name, _, _), .removeGrant(let name, _),
+            .removeField(let name, _):
+            name
+        }
+    }
+
+    /// The field that it is about; nil where it is about none or several.
+    package var fieldName: String? {
+        switch self {
+        case .addField(_, let field), .removeField(_, let field): field.name
+        case .addIndex(_, let field, _), .removeIndex(_, let field, _), .preferNumber(_, let field, _): field
+        default: nil
+        }
+    }
+
+    /// The role that it is about; nil where it is about none or several.
+    package var role: String? {
+        switch self {
+        case .addRole(let name), .removeRole(let name): name
+        case .addGrant(_, let grant), .removeGrant(_, let grant): grant.role
+        default: nil
+        }
+    }
+
     /// Whether the step destroys what records hold.
     package var losesData: Bool {
         switch self {

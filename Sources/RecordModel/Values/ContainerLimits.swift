@@ -39,6 +39,11 @@ package enum ContainerLimit: String, Hashable, Sendable, CaseIterable, Comparabl
     case userAssetBytes
     /// Saves that add to development's schema, on each node; 0: saves add nothing.
     case schemaGrowthsPerMinute
+    /// Requests of administrators who act as users, over all nodes.
+    case actAsRequestsPerSecond
+    /// How long an administrator may act as a user at a time; 0: not at all. The second holds in production.
+    case actAsMinutes
+    case actAsProductionMinutes
 
     /// What a value means where nothing is limited.
     package static let unlimited = Int64.max
@@ -50,12 +55,13 @@ package enum ContainerLimit: String, Hashable, Sendable, CaseIterable, Comparabl
         case bytes
         case records
         case savesPerMinute = "saves/minute"
+        case minutes
     }
 
     package var unit: Unit {
         switch self {
         case .requestsPerSecond, .requestsPer100kUsers, .requestsPerSecondMax, .keyValueRequestsPerSecond,
-            .keyValueRequestsPer100kUsers, .keyValueRequestsPerSecondMax:
+            .keyValueRequestsPer100kUsers, .keyValueRequestsPerSecondMax, .actAsRequestsPerSecond:
             .requestsPerSecond
         case .concurrentRequests: .requests
         case .databaseBytes, .databaseBytesPerUser, .databaseBytesMax, .assetBytes, .assetBytesPerUser, .assetBytesMax,
@@ -64,6 +70,7 @@ package enum ContainerLimit: String, Hashable, Sendable, CaseIterable, Comparabl
             .bytes
         case .databaseRecords, .userRecords: .records
         case .schemaGrowthsPerMinute: .savesPerMinute
+        case .actAsMinutes, .actAsProductionMinutes: .minutes
         }
     }
 
@@ -89,6 +96,9 @@ package enum ContainerLimit: String, Hashable, Sendable, CaseIterable, Comparabl
         case .userBytes, .userAssetBytes: 5_000_000_000
         case .databaseRecords, .userRecords: Self.unlimited
         case .schemaGrowthsPerMinute: 60
+        case .actAsRequestsPerSecond: 10
+        case .actAsMinutes: 15
+        case .actAsProductionMinutes: 0
         }
     }
 
@@ -101,6 +111,7 @@ package enum ContainerLimit: String, Hashable, Sendable, CaseIterable, Comparabl
         case .requests: 1...100_000
         case .bytes, .records: 0...Self.unlimited
         case .savesPerMinute: 0...6_000
+        case .minutes: 0...15
         }
     }
 

@@ -16,6 +16,7 @@
 /// | 5 | 0.1.0 | notifications keep their order, come through restores, and losses are of one container and healed |
 /// | 5 | 0.1.0 | a command changes a bounded number of rows |
 /// | 6 | 0.1.0 | webhooks, and readers whose place in a log of notifications is kept with it |
+/// | 7 | 0.1.0 | administrators act as users; notes on containers; histories of schemas; makers and uses of tokens |
 ///
 /// What apply does in a new way gets the next number, a line here and a `static let`, and asks for it. A command, or a
 /// field of one, that a level brought is not proposed before the level is in force.
@@ -53,6 +54,9 @@ package struct FeatureLevel: RawRepresentable, Hashable, Comparable, Sendable, C
     /// The directory has webhooks, which watch the databases of all users, and logs of notifications have readers.
     package static let webhooks = FeatureLevel(6)
 
+    /// `AdministrationCommand`, earlier versions of schemas, and who made a token.
+    package static let administration = FeatureLevel(7)
+
     /// The levels that this build can follow.
-    package static let supported = first...FeatureLevel(6)
+    package static let supported = first...FeatureLevel(7)
 }

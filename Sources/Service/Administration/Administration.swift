@@ -39,6 +39,9 @@ package struct Administration: Sendable {
         try await service.change(command, origin: origin)
     }
 
+    /// Who makes a token, as it is kept with it; empty while a node does not know that it is.
+    func maker() async -> String { await service.node.has(.administration, in: .directory) ? origin.actor : "" }
+
     /// The directory as it is now, with a container.
     /// - Throws: `NOT_FOUND` where there is no such container, or it was deleted.
     package func directory(with container: String) async throws(RequestFailure) -> DirectorySnapshot {
@@ -70,6 +73,8 @@ extension Administration {
     package var containers: ContainerAdministration { ContainerAdministration(administration: self) }
     /// The audit logs.
     package var audit: AuditAdministration { AuditAdministration(administration: self) }
+    /// Times as users.
+    package var acting: ActingAdministration { ActingAdministration(administration: self) }
     /// Nodes and groups.
     package var cluster: ClusterAdministration { ClusterAdministration(administration: self) }
     /// What containers hold and carry.
@@ -128,11 +133,21 @@ package struct TokenAdministration: Sendable {
     ) async throws(RequestFailure) -> (token: Token, secret: String) {
         let service = administration.service
         let secret = secret ?? service.randomHex(bytes: 32)
-        let token = Token(
+        var token = Token(
             id: service.randomHex(bytes: 8), secretHash: Token.hash(ofSecret: secret), kind: kind, label: label,
             created: service.now)
+        token.maker = await administration.maker()
         try await administration.change(.createToken(token))
         return (token, secret)
+    }
+
+    /// Gives an API token another label or other origins; nil leaves them.
+    /// - Returns: the token as it is then.
+    package func change(_ id: String, label: String?, origins: [String]?) async throws(RequestFailure) -> Token {
+        try await administration.service.requireAdministrationLevel()
+        try await administration.change(.administration(.changeToken(id: id, label: label, origins: origins)))
+        if let token = administration.service.directory.token(withID: id) { return token }
+        throw .notFound("the token was revoked meanwhile")
     }
 
     /// The session of a user in a container, from now on.
@@ -157,15 +172,22 @@ package struct KeyAdministration: Sendable {
         return keys.map { ($0, names[$0.accountID] ?? "") }
     }
 
+    /// Gives a key another label.
+    package func relabel(_ id: String, _ label: String) async throws(RequestFailure) {
+        try await administration.service.requireAdministrationLevel()
+        try await administration.change(.administration(.changeKey(id: id, label: label)))
+    }
+
     /// Registers a public key, by which a server acts as a user.
     package func create(
         _ publicKey: [UInt8], of user: String, in place: SchemaKey, label: String
     ) async throws(RequestFailure) -> ServerKey {
         let account = try await administration.account(named: user)
         let service = administration.service
-        let key = ServerKey(
+        var key = ServerKey(
             id: service.randomHex(bytes: 32), container: place.container, environment: place.environment,
             publicKey: publicKey, accountID: account.id, label: label, created: service.now)
+        key.maker = await administration.maker()
         try await administration.change(.createServerKey(key))
         return key
     }

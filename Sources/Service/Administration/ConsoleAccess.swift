@@ -156,6 +156,15 @@ package struct ConsoleAdministration: Sendable {
         try await administration.change(.revokeToken(id: session.id))
     }
 
+    /// A token of the session's administrator, such as for the command line; they have one at most.
+    package func makeToken(label: String) async throws(RequestFailure) -> (token: Token, secret: String) {
+        let access = try administration.access
+        guard let name = access.name, access.session != nil else {
+            throw .badRequest("a session in the console, of an administrator with a name, is expected")
+        }
+        return try await administration.tokens.create(.administrator(name: name), secret: nil, label: label)
+    }
+
     /// Sets the password of the session's administrator; the others of their sessions end. The holder of a session that
     /// the nodes' token began becomes an administrator of the name, with the role `admin`.
     package func setOwnPassword(

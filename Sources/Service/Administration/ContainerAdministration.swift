@@ -16,6 +16,8 @@ package struct ContainerAdministration: Sendable {
         package var users: Int
         /// Nil where it was not deleted.
         package var deletion: ContainerDeletion?
+        /// What people are told of it.
+        package var details: ContainerDetails
     }
 
     let administration: Administration
@@ -30,13 +32,26 @@ package struct ContainerAdministration: Sendable {
             let deletion = directory.deletions[name]
             return Summary(
                 name: name, created: directory.containers[name] ?? deletion?.created ?? 0,
-                keys: directory.keys(of: name).count, users: directory.userCount(of: name), deletion: deletion)
+                keys: directory.keys(of: name).count, users: directory.userCount(of: name), deletion: deletion,
+                details: directory.details(of: name))
         }
     }
 
     /// Makes a container.
     package func create(_ name: String) async throws(RequestFailure) {
         try await administration.change(.createContainer(name: name, time: service.now))
+    }
+
+    /// Hides a container for the whole team, or shows it, and gives it a note; nil leaves either.
+    package func describe(
+        _ name: String, isHidden: Bool?, note: String?
+    ) async throws(RequestFailure) -> ContainerDetails {
+        var details = try await administration.directory(with: name).details(of: name)
+        if let isHidden { details.isHidden = isHidden }
+        if let note { details.note = note }
+        try await service.requireAdministrationLevel()
+        try await administration.change(.administration(.describeContainer(details)))
+        return details
     }
 
     /// Takes a container away from its clients at once; for a week its data are kept, and it can be restored.
@@ -79,12 +94,19 @@ package struct ContainerAdministration: Sendable {
         _ = try await limits(of: container)
         // Builds without the cluster's secret do not know these, and could not follow the command.
         if changes.contains(where: { Self.assetLimits.contains($0.limit) }) { _ = try await service.requireSecret() }
+        if changes.contains(where: { Self.actingLimits.contains($0.limit) }) {
+            try await service.requireAdministrationLevel()
+        }
         try await administration.change(.setLimits(container: container, changes))
         return service.directory
     }
 
     private static let assetLimits: Set = [
         ContainerLimit.assetUploadBytes, .assetUploadBytesMax, .unsavedAssetBytes, .userAssetBytes,
+    ]
+
+    private static let actingLimits: Set = [
+        ContainerLimit.actAsRequestsPerSecond, .actAsMinutes, .actAsProductionMinutes,
     ]
 
     /// What a user is told of in a container's environment, by private and then by public data.

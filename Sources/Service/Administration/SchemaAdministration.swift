@@ -51,6 +51,28 @@ package struct SchemaAdministration: Sendable {
         (try await current(key), try await indexStates(key))
     }
 
+    /// The versions of a schema that are kept, the newest first.
+    /// - Parameter before: only versions below this one; nil: all.
+    package func history(
+        of key: SchemaKey, before: UInt64?, limit: Int
+    ) async throws(RequestFailure) -> [SchemaRevision] {
+        _ = try await current(key)
+        return try await service.accounts.read { try $0.schemaHistory(of: key, before: before, limit: limit) }
+    }
+
+    /// A version of a schema, as it was.
+    /// - Throws: `NOT_FOUND` where it is not kept.
+    package func version(_ number: UInt64, of key: SchemaKey) async throws(RequestFailure) -> Schema {
+        let current = try await current(key)
+        if current.version == number { return current.schema }
+        let before = number.addingReportingOverflow(1)
+        let found = try await history(of: key, before: before.overflow ? nil : before.partialValue, limit: 1).first
+        if let found, found.version == number { return found.schema }
+        throw .notFound(
+            "version \(number) of the \(key.environment.rawValue) schema of '\(key.container)' is not kept: `zonekeeper "
+                + "schema history` shows those that are")
+    }
+
     /// Makes a schema what another one says.
     package func replace(_ key: SchemaKey, with wanted: Schema) async throws(RequestFailure) -> Change {
         let current = try await schemaToChange(key)

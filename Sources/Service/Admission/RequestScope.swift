@@ -15,12 +15,17 @@ package struct RequestScope: Sendable {
     package var isWatch: Bool
     /// Whether a copy of the request would do something again.
     package var mayChangeData: Bool
+    /// Whether it changes anything at all.
+    package var isWrite: Bool
 
-    package init(target: Target, rate: RateKind, isWatch: Bool = false, mayChangeData: Bool = false) {
+    package init(
+        target: Target, rate: RateKind, isWatch: Bool = false, mayChangeData: Bool = false, isWrite: Bool = false
+    ) {
         self.target = target
         self.rate = rate
         self.isWatch = isWatch
         self.mayChangeData = mayChangeData
+        self.isWrite = isWrite
     }
 
     package var rateKey: RateKey { RateKey(container: target.container, kind: rate) }
@@ -88,13 +93,17 @@ extension RecordService {
     ///
     /// All of it is decided by the directory as this node has it now, under its lease: what was revoked while the body
     /// came in is refused. `leave` must follow where it returns.
-    /// - Parameter notes: gets what the answer says beside its body.
+    /// - Parameters:
+    ///   - acting: the administrator who acts as a user; nil for everybody else.
+    ///   - notes: gets what the answer says beside its body.
     package func admit(
-        _ credentials: Credentials, _ precheck: Precheck, to scope: RequestScope, address: String?,
-        by deadline: Deadline, _ notes: inout RequestNotes
+        _ credentials: Credentials, as acting: ActingCredential? = nil, _ precheck: Precheck, to scope: RequestScope,
+        address: String?, by deadline: Deadline, _ notes: inout RequestNotes
     ) async throws(RequestFailure) -> AdmittedRequest {
         let context: AdmittedRequest
-        if let administrator = credentials.administrator {
+        if let acting {
+            context = try await admitted(acting, to: scope.target, writes: scope.isWrite)
+        } else if let administrator = credentials.administrator {
             var admitted = Admitted(caller: .administrator)
             admitted.administrator = administrator
             context = AdmittedRequest(admitted: admitted, directory: node.directory.snapshot)
@@ -103,6 +112,7 @@ extension RecordService {
         }
         let (admitted, directory) = (context.admitted, context.directory)
         notes.admitted = admitted
+        tokenUses.note(admitted, in: directory, now: now)
         if let session = admitted.session { notes.webAuthToken = try rotate(session) }
         if !admitted.caller.isAdministrator { try await spend(scope.rateKey, in: directory, &notes) }
         if !scope.isWatch { try await takePlace(container: scope.target.container, in: directory) }
@@ -137,6 +147,7 @@ extension RecordService {
         if admitted.caller.isAdministrator { return admitted.administrator ?? AuditOrigin.administrator }
         if let key = admitted.keyID { return "key \(key)" }
         guard let id = admitted.accountID else { return "anonymous" }
-        return "user \(admitted.accountName ?? id)"
+        let user = "user \(admitted.accountName ?? id)"
+        return admitted.administrator.map { "\($0) as \(user)" } ?? user
     }
 }

@@ -1,3 +1,4 @@
+import Admission
 import Authorization
 import Cluster
 import Directory
@@ -199,8 +200,10 @@ extension RecordModification {
 extension DatabaseRequest {
     /// How the records of an answer are rendered, and what becomes of their assets: who may read a record gets URLs.
     func rendering(desiredKeys: [String]?, numbersAsStrings: Bool, now: Int64) -> ShardRead.Rendering {
-        ShardRead.Rendering(
+        var rendering = ShardRead.Rendering(
             desiredKeys: desiredKeys, numbersAsStrings: numbersAsStrings,
             assets: .links(origin: origin, expires: now + AssetDownloadTicket.lifeMilliseconds))
+        rendering.leavesSealed = requester.admitted.isActing
+        return rendering
     }
 }

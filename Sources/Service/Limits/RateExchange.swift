@@ -130,6 +130,7 @@ package final class RateExchange: Sendable {
         return switch key.kind {
         case .requests: UInt64(limits.requestsPerSecond(users: users))
         case .keyValues: UInt64(limits.keyValueRequestsPerSecond(users: users))
+        case .acting: UInt64(limits[.actAsRequestsPerSecond])
         }
     }
 

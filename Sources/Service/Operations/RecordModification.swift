@@ -333,6 +333,9 @@ extension RecordModification {
         return Permissions(of: request.caller, in: type, of: request.key, isCreator: isCreator).contains(.read)
     }
 
+    /// Whether an administrator acts as the user: encrypted values stay sealed, and are not written.
+    private var isActing: Bool { request.requester.admitted.isActing }
+
     private func outcome(_ outcome: ItemOutcome, at position: Int, _ answer: Answer) -> Outcome {
         let name = answer.plan.changes[position].recordName
         switch outcome {
@@ -340,12 +343,14 @@ extension RecordModification {
         case .failed(let error, let serverRecord):
             auditDenial(error)
             // A record that cannot be opened does not make the conflict another one.
-            let opened = serverRecord.flatMap { record in try? service.node.vault.opened(record, in: answer.zone) }
+            let opened = serverRecord.flatMap { record in
+                isActing ? record : try? service.node.vault.opened(record, in: answer.zone)
+            }
             return .failed(error, serverRecord: opened)
         case .saved(let saved):
             do throws(ServiceError) {
                 let merged = try saved.mergedFields.map { fields throws(ServiceError) in
-                    try service.node.vault.opened(fields, of: name, in: answer.zone)
+                    isActing ? fields : try service.node.vault.opened(fields, of: name, in: answer.zone)
                 }
                 return .saved(
                     Record(

@@ -40,15 +40,19 @@ package struct PreferenceWatch: Sendable {
     package let feed: any WatchedFeed
     /// What the caller showed; it is looked at again before anything is sent.
     private let credentials: Credentials
+    /// Nil unless an administrator acts as the user.
+    private let acting: ActingCredential?
     private let target: Target
     private let requester: Requester
     /// Changes of a page.
     private let limit: Int
 
     package init(
-        _ feed: any WatchedFeed, credentials: Credentials, target: Target, requester: Requester, limit: Int
+        _ feed: any WatchedFeed, credentials: Credentials, as acting: ActingCredential? = nil, target: Target,
+        requester: Requester, limit: Int
     ) {
         self.feed = feed
+        self.acting = acting
         self.credentials = credentials
         self.target = target
         self.requester = requester
@@ -110,18 +114,25 @@ package struct PreferenceWatch: Sendable {
     /// token, and this node would know.
     /// - Throws: what a new request would be refused with.
     package func requireCaller() async throws(RequestFailure) {
+        if let acting {
+            let asked = try await service.admitted(acting, to: target, writes: false)
+            guard asked.admitted.caller.user == store.user else { throw Self.otherUser }
+            return
+        }
         try await ask(await service.node.requireDirectory())
         let session = try await service.accounts.session(of: credentials, service.signer)
+        let admitted: Admitted
         do throws(ServiceError) {
-            let admitted = try Admission.admit(
+            admitted = try Admission.admit(
                 credentials, to: target, in: service.directory, session: session, now: service.now)
-            guard admitted.caller.user == store.user else {
-                throw ServiceError(.authenticationRequired, "request needs authorization: the user is another one")
-            }
         } catch {
             throw RequestFailure(error)
         }
+        guard admitted.caller.user == store.user else { throw Self.otherUser }
     }
+
+    private static let otherUser = RequestFailure(
+        .authenticationRequired, "request needs authorization: the user is another one")
 
     /// Tells the audit log that a watch was ended for what its caller may not, or may not any more.
     package func audit(_ failure: RequestFailure) {

@@ -225,4 +225,6 @@ package enum CallerCredentials: Sendable {
     case tokens(api: String, user: WebAuthToken?)
     /// A server key, which signs.
     case key(ServerKeyFile)
+    /// A time as a user, by its id, of the administrator whose token is sent with it.
+    case acting(id: String)
 }

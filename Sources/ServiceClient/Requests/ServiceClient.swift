@@ -198,7 +198,8 @@ package struct ServiceClient: Sendable {
             let signature = try key.headers(target: target, body: request.body, time: WallClock.now)
             for (name, value) in signature { headers.add(name: name, value: value) }
         }
-        if request.isAdministrative {
+        if case .acting(let id)? = request.credentials { headers.add(name: "X-Zonekeeper-Act-As", value: id) }
+        if request.isAdministrative || request.isActing {
             guard let administratorSecret else {
                 throw ServiceClientError("this needs the administrator's token: name its file with --admin-token-file")
             }

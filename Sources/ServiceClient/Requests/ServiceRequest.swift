@@ -55,6 +55,9 @@ package struct ServiceRequest: Sendable {
         if case .tokens(_, let user)? = credentials { user } else { nil }
     }
 
+    /// Whether an administrator sends it as a user.
+    var isActing: Bool { if case .acting? = credentials { true } else { false } }
+
     /// The target of one attempt: the path, and the parameters with the current tokens.
     package var target: String { target(showing: userToken?.current) }
 

@@ -124,10 +124,14 @@ extension JSONValue {
     }
 
     /// The member `label`; empty where it is missing.
-    func label() throws(RequestFailure) -> String {
-        guard let text = self["label"]?.string, !text.isEmpty else { return "" }
-        if let line = AccountAdministration.line(text) { return line }
-        throw .badRequest("label: at most \(Limits.nameLengthMax) characters on one line are expected")
+    func label() throws(RequestFailure) -> String { try optionalLine("label") ?? "" }
+
+    /// A text on one line, which may be empty; nil where it is missing.
+    func optionalLine(_ key: String) throws(RequestFailure) -> String? {
+        guard let given = given(key) else { return nil }
+        if given.string == "" { return "" }
+        if let line = given.string.flatMap({ AccountAdministration.line($0) }) { return line }
+        throw .badRequest("\(key): at most \(Limits.nameLengthMax) characters on one line are expected")
     }
 
     /// The name of an administrator to be.

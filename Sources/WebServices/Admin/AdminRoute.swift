@@ -37,6 +37,7 @@ struct AdminRoute: Sendable {
         .init("GET", "containers", .anyViewer) { ContainerRoutes(request: $0).list },
         .init("POST", "containers", .init(.admin, .cluster)) { ContainerRoutes(request: $0).create },
         .init("DELETE", "containers", .dangerous(.cluster)) { ContainerRoutes(request: $0).delete },
+        .init("PATCH", "containers", .init(.admin, .cluster)) { ContainerRoutes(request: $0).describe },
         .init("POST", "containers/restore", .dangerous(.cluster)) { ContainerRoutes(request: $0).restore },
         .init("POST", "containers/keys", .dangerous(.query)) { ContainerRoutes(request: $0).rotateKey },
         .init("GET", "subscriptions", .init(.developer, .query)) { ContainerRoutes(request: $0).subscriptions },
@@ -46,9 +47,15 @@ struct AdminRoute: Sendable {
         .init("DELETE", "webhooks", .dangerous(.query)) { WebhookRoutes(request: $0).delete },
         .init("POST", "webhooks/test", .init(.developer, .body)) { WebhookRoutes(request: $0).test },
         .init("GET", "webhooks/deliveries", .init(.developer, .query)) { WebhookRoutes(request: $0).deliveries },
+        .init("GET", "act-as", .anyViewer) { ActingRoutes(request: $0).list },
+        .init("POST", "act-as", .init(.admin, .body, isDangerous: true)) { ActingRoutes(request: $0).begin },
+        .init("DELETE", "act-as", .anyViewer) { ActingRoutes(request: $0).end },
         .init("GET", "schema", .init(.viewer, .query)) { SchemaRoutes(request: $0).export },
         .init("POST", "schema", .init(.developer, .query)) { SchemaRoutes(request: $0).replace },
         .init("GET", "schema/state", .init(.viewer, .query)) { SchemaRoutes(request: $0).state },
+        .init("GET", "schema/code", .init(.viewer, .query)) { SchemaRoutes(request: $0).code },
+        .init("GET", "schema/history", .init(.viewer, .query)) { SchemaRoutes(request: $0).history },
+        .init("POST", "schema/restore", .init(.developer, .query)) { SchemaRoutes(request: $0).restore },
         .init("POST", "schema/validate", .init(.viewer, .query)) { SchemaRoutes(request: $0).validate },
         .init("POST", "schema/deploy", .dangerous(.query)) { SchemaRoutes(request: $0).deploy },
         .init("POST", "schema/reset", .dangerous(.query)) { SchemaRoutes(request: $0).resetDevelopment },
@@ -61,9 +68,11 @@ struct AdminRoute: Sendable {
         .init("POST", "users/password", .dangerous(.cluster)) { AccountRoutes(request: $0).setPassword },
         .init("GET", "tokens", .init(.developer, .query)) { TokenRoutes(request: $0).list },
         .init("POST", "tokens", .init(.developer, .newToken)) { TokenRoutes(request: $0).create },
+        .init("PATCH", "tokens", .init(.developer, .oldToken)) { TokenRoutes(request: $0).change },
         .init("DELETE", "tokens", .init(.developer, .oldToken)) { TokenRoutes(request: $0).revoke },
         .init("GET", "keys", .init(.developer, .anywhere)) { KeyRoutes(request: $0).list },
         .init("POST", "keys", .dangerous(.body)) { KeyRoutes(request: $0).create },
+        .init("PATCH", "keys", .dangerous(.oldKey)) { KeyRoutes(request: $0).change },
         .init("DELETE", "keys", .dangerous(.oldKey)) { KeyRoutes(request: $0).revoke },
         .init("GET", "roles", .init(.viewer, .query)) { RoleRoutes(request: $0).list },
         .init("POST", "roles/members", .init(.developer, .body)) { RoleRoutes(request: $0).add },
@@ -97,6 +106,9 @@ struct AdminRoute: Sendable {
         .init("GET", "console/me", .anyViewer) { ConsoleRoutes(request: $0).caller },
         .init("POST", "console/password", .init(.viewer, .anywhere, isDangerous: true)) {
             ConsoleRoutes(request: $0).setPassword
+        },
+        .init("POST", "console/token", .init(.viewer, .anywhere, isDangerous: true)) {
+            ConsoleRoutes(request: $0).makeToken
         },
         .init("POST", "console/sign-out", .anyViewer) { ConsoleRoutes(request: $0).signOut },
     ]

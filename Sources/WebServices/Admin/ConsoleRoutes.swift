@@ -50,6 +50,15 @@ struct ConsoleRoutes {
         return reply(of: try await console.setOwnPassword(try json.text("password"), name: name), secret)
     }
 
+    /// A token for the command line, by which its bearer is the session's administrator.
+    func makeToken() async throws(RequestFailure) -> Reply {
+        let made = try await console.makeToken(label: try request.json().label())
+        return Reply { writer in
+            writer.member("id", made.token.id)
+            writer.member("secret", made.secret)
+        }
+    }
+
     /// Ends the session, on all nodes when it is answered.
     func signOut() async throws(RequestFailure) -> Reply {
         _ = try request.body.jsonMembers()

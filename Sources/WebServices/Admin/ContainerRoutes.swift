@@ -15,6 +15,8 @@ struct ContainerRoutes {
                 writer.member("created", integer: container.created)
                 writer.member("keys", count: container.keys)
                 writer.member("users", count: container.users)
+                writer.member("hidden", container.details.isHidden)
+                if !container.details.note.isEmpty { writer.member("note", container.details.note) }
                 Self.write(container.deletion, to: &writer)
             }
         }
@@ -29,6 +31,19 @@ struct ContainerRoutes {
         let name = try AdminRequest.containerName(try request.json().text("name"))
         try await containers.create(name)
         return Reply { $0.member("name", name) }
+    }
+
+    /// Hides a container or shows it, and gives it a note.
+    func describe() async throws(RequestFailure) -> Reply {
+        let json = try request.json()
+        let name = try AdminRequest.containerName(try json.text("name"))
+        let details = try await containers.describe(
+            name, isHidden: try json.flag("hidden"), note: try json.optionalLine("note"))
+        return Reply { writer in
+            writer.member("name", name)
+            writer.member("hidden", details.isHidden)
+            writer.member("note", details.note)
+        }
     }
 
     func rotateKey() async throws(RequestFailure) -> Reply {

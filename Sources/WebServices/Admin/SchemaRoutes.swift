@@ -17,8 +17,15 @@ struct SchemaRoutes {
         return request.administration.schemas(options)
     }
 
+    /// The text of a schema: as it is, or as a `version` of it was.
     func export() async throws(RequestFailure) -> Reply {
-        let schema = try await request.administration.schemas().current(try url.schemaKey()).schema
+        let (schemas, key) = (request.administration.schemas(), try url.schemaKey())
+        let schema =
+            if let number = try url.number("version") {
+                try await schemas.version(number, of: key)
+            } else {
+                try await schemas.current(key).schema
+            }
         return Reply(body: Array(SchemaPrinter.print(schema).utf8), contentType: "text/plain; charset=UTF-8")
     }
 
@@ -27,6 +34,46 @@ struct SchemaRoutes {
     func replace() async throws(RequestFailure) -> Reply {
         let key = try url.schemaKey()
         return try reply(try await schemas().replace(key, with: try wanted()))
+    }
+
+    /// Makes a schema what a `version` of it was.
+    func restore() async throws(RequestFailure) -> Reply {
+        let key = try url.schemaKey()
+        guard let number = try url.number("version") else { throw .badRequest("the parameter 'version' is missing") }
+        let schemas = try schemas()
+        return try reply(try await schemas.replace(key, with: try await schemas.version(number, of: key)))
+    }
+
+    /// The versions of a schema that are kept, the newest first.
+    func history() async throws(RequestFailure) -> Reply {
+        let (key, limit) = (try url.schemaKey(), min(try url.pageLimit(), 100))
+        let current = try await request.administration.schemas().current(key).version
+        let page = try await request.administration.schemas().history(
+            of: key, before: try url.number("before"), limit: limit)
+        return Reply { writer in
+            writer.members(of: key)
+            writer.member("version", count: current)
+            writer.list("versions", page) { revision, writer in
+                writer.member("version", count: revision.version)
+                if revision.time > 0 { writer.member("time", integer: revision.time) }
+                if !revision.actor.isEmpty { writer.member("actor", revision.actor) }
+                writer.member("cause", revision.cause.rawValue)
+                writer.member("types", count: revision.schema.types.count)
+            }
+        }
+    }
+
+    /// Swift code that reads and writes the records of a schema.
+    func code() async throws(RequestFailure) -> Reply {
+        let key = try url.schemaKey()
+        let schema = try await request.administration.schemas().current(key).schema
+        let type = url.text("type")
+        if let type, schema.type(named: type) == nil {
+            throw .notFound(
+                "the schema has no record type '\(type)': `zonekeeper schema show` shows those that there are")
+        }
+        let code = SchemaSwift.code(of: schema, type: type)
+        return Reply(body: Array(code.utf8), contentType: "text/plain; charset=UTF-8")
     }
 
     /// Says whether a text is a schema and, where a container is named, what its import would change. Changes nothing.
@@ -109,6 +156,10 @@ struct SchemaRoutes {
             writer.member("change", change.description)
             writer.optional("consequence", change.consequence)
             writer.member("losesData", change.losesData)
+            writer.member("kind", change.kind)
+            writer.optional("type", change.typeName)
+            writer.optional("field", change.fieldName)
+            writer.optional("role", change.role)
         }
         writer.list("kept", plan.kept) { change, writer in
             writer.member("change", change.description)

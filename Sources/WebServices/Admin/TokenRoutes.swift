@@ -56,6 +56,20 @@ struct TokenRoutes {
         }
         writer.optional("user", token.kind.accountID.map { names[$0] ?? "" })
         writer.optional("expires", integer: token.kind.expires)
+        if !token.maker.isEmpty { writer.member("maker", token.maker) }
+        writer.optional("lastUsed", integer: token.lastUsed)
+    }
+
+    /// Gives an API token another label or other origins.
+    func change() async throws(RequestFailure) -> Reply {
+        let (id, json) = (try request.url.need("id"), try request.json())
+        let origins = json.given("origins") == nil ? nil : try Self.origins(json)
+        let label = try json.optionalLine("label")
+        guard origins != nil || label != nil else {
+            throw .badRequest("nothing to change: a label, or origins, are expected")
+        }
+        let token = try await tokens.change(id, label: label, origins: origins)
+        return Reply { Self.write(token, names: [:], to: &$0) }
     }
 
     /// Makes a token; its secret is in the answer and nowhere else.
@@ -162,6 +176,8 @@ struct KeyRoutes {
                 writer.member("user", entry.user)
                 writer.member("label", entry.key.label)
                 writer.member("created", integer: entry.key.created)
+                if !entry.key.maker.isEmpty { writer.member("maker", entry.key.maker) }
+                writer.optional("lastUsed", integer: entry.key.lastUsed)
             }
         }
     }
@@ -184,6 +200,16 @@ struct KeyRoutes {
             writer.member(
                 "userRecordName", Account.userRecordName(accountID: key.accountID, container: key.container))
         }
+    }
+
+    /// Gives a key another label.
+    func change() async throws(RequestFailure) -> Reply {
+        let id = try request.url.need("id")
+        guard let label = try request.json().optionalLine("label") else {
+            throw .badRequest("nothing to change: a label is expected")
+        }
+        try await keys.relabel(id, label)
+        return .done("changed", "id", id)
     }
 
     func revoke() async throws(RequestFailure) -> Reply {

@@ -19,6 +19,7 @@ struct WebCall: Sendable {
     // All are valid header names, so the optionals are never nil.
     static let idempotencyKey = HTTPField.Name("Idempotency-Key")!
     private static let lastEventIDHeader = HTTPField.Name("Last-Event-ID")!
+    private static let actAs = HTTPField.Name("X-Zonekeeper-Act-As")!
     private static let keyID = HTTPField.Name(RequestSignature.keyIDHeader)!
     private static let signedDate = HTTPField.Name(RequestSignature.dateHeader)!
     private static let signature = HTTPField.Name(RequestSignature.signatureHeader)!
@@ -54,6 +55,9 @@ struct WebCall: Sendable {
                 keyID: request.headers[Self.keyID], date: request.headers[Self.signedDate],
                 signature: request.headers[Self.signature]))
     }
+
+    /// The time as a user that an administrator's request names; nil where it names none.
+    var actingID: String? { request.headers[Self.actAs].flatMap { $0.isEmpty ? nil : $0 } }
 
     /// What follows `Authorization: Bearer`.
     var bearerToken: Substring? {

@@ -57,7 +57,9 @@ struct DataRoute: Sendable {
             if database == .shared { throw .notBuilt("the shared database") }
             target.needsUser = database != .public
             self.action = .database(database, action)
-            scope = RequestScope(target: target, rate: .requests, mayChangeData: call.mayChangeData)
+            scope = RequestScope(
+                target: target, rate: .requests, mayChangeData: call.mayChangeData,
+                isWrite: action.leastRole == .developer)
         case "kv":
             let name = try Self.action(
                 url, "preferences are at /kv/1/{container}/{environment}/{get|set|list|changes|usage|watch}")
@@ -65,7 +67,7 @@ struct DataRoute: Sendable {
             self.action = .keyValues(action)
             scope = RequestScope(
                 target: try Self.target(url), rate: .keyValues, isWatch: action == .watch,
-                mayChangeData: action == .set)
+                mayChangeData: action == .set, isWrite: action == .set)
         case "push":
             let name = try Self.action(url, "notifications are at /push/1/{container}/{environment}/{changes|watch}")
             let action = try NotificationAction(name, method: method)
@@ -73,7 +75,7 @@ struct DataRoute: Sendable {
             scope = RequestScope(target: try Self.target(url), rate: .requests, isWatch: action == .watch)
         case "device":
             action = .deviceTokens(try DeviceTokenAction(url, method: method))
-            scope = RequestScope(target: try Self.target(url), rate: .requests)
+            scope = RequestScope(target: try Self.target(url), rate: .requests, isWrite: true)
         default: return nil
         }
     }
@@ -123,6 +125,8 @@ struct AdmittedCall: Sendable {
     let requester: Requester
     let body: [UInt8]
     let deadline: Deadline
+    /// Nil unless an administrator acts as the user.
+    let acting: ActingCredential?
 
     /// Whose it is; empty where nobody is signed in.
     var accountID: String { context.admitted.accountID ?? "" }
@@ -202,7 +206,8 @@ extension WebResponder {
     ) -> PreferenceStream {
         PreferenceStream(
             watch: PreferenceWatch(
-                feed, credentials: call.credentials, target: route.target, requester: admitted.requester, limit: limit),
+                feed, credentials: call.credentials, as: admitted.acting, target: route.target,
+                requester: admitted.requester, limit: limit),
             bodies: context.bodies, uuid: call.uuid, clientDisconnect: call.clientDisconnect)
     }
 
@@ -229,12 +234,19 @@ extension WebResponder {
         _ call: WebCall, _ route: DataRoute, _ headers: inout AnswerHeaders, _ notes: inout RequestNotes,
         _ held: inout Int
     ) async throws(RequestFailure) -> AdmittedCall {
-        let (service, scope) = (context.service, route.scope)
-        var credentials = call.credentials
+        let service = context.service
+        var (credentials, scope) = (call.credentials, route.scope)
         let signature = try call.signature()
+        var acting: ActingCredential?
         // A request with tokens is a client's, whatever else it says of its sender.
         if credentials.apiToken == nil, call.bearerToken != nil || signature == nil {
-            credentials.administrator = try await administrator(call, route, &headers)
+            let administrator = try await administrator(call, route, &headers)
+            credentials.administrator = administrator?.actor
+            acting = administrator.flatMap { access in call.actingID.map { ActingCredential(id: $0, access: access) } }
+        }
+        if acting != nil { scope.rate = .acting }
+        guard acting != nil || call.actingID == nil else {
+            throw .badRequest("X-Zonekeeper-Act-As goes with an administrator's request, and with no other credential")
         }
         let precheck = try await service.precheck(credentials, signature, for: scope, address: call.address)
         headers.add("RateLimit-Policy", "\"\(scope.rate.rawValue)\";q=\(precheck.rateLimit);w=1")
@@ -248,7 +260,7 @@ extension WebResponder {
             }
         }
         let admitted = try await service.admit(
-            credentials, precheck, to: scope, address: call.address, by: deadline, &notes)
+            credentials, as: acting, precheck, to: scope, address: call.address, by: deadline, &notes)
         if scope.isWatch {
             // It waits long; its small body counts no more.
             context.bodies.release(held)
@@ -257,22 +269,26 @@ extension WebResponder {
         return AdmittedCall(
             context: admitted,
             requester: Requester(admitted.admitted, requestID: call.uuid, address: call.address), body: body,
-            deadline: deadline)
+            deadline: deadline, acting: acting)
     }
 
     private static let watchBodyBytesMax = 4 << 10
 
-    /// The administrator who sends a request for data, as the audit log names them; nil where it is a client.
+    /// The administrator who sends a request for data; nil where it is a client. What one who acts as a user may do is
+    /// the user's matter, and judged with the request.
     private func administrator(
         _ call: WebCall, _ route: DataRoute, _ headers: inout AnswerHeaders
-    ) async throws(RequestFailure) -> String? {
+    ) async throws(RequestFailure) -> AdministratorAccess? {
         guard let administrator = try await administrator(call, &headers) else { return nil }
+        if call.actingID != nil { return administrator }
         guard !route.target.needsUser else {
-            throw .accessDenied("the administrator may use public data, but no private data and no preferences")
+            throw .accessDenied(
+                "the administrator may use public data, but no private data and no preferences, other than as a user "
+                    + "(`zonekeeper act-as`)")
         }
         try administrator.require(
             AdministratorNeed(route.leastRole, .container), container: route.target.container,
             environment: route.target.environment, now: context.service.now)
-        return administrator.actor
+        return administrator
     }
 }

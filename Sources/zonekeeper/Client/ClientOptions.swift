@@ -89,6 +89,8 @@ struct ConnectionSettings: Sendable {
     /// The environment, where one was named.
     var environmentNamed: String?
     var administratorTokenFile: String?
+    /// The time as a user that requests name, beside the administrator's token.
+    var actingID: String?
     /// Signs requests for public data instead of tokens.
     var serverKey: ServerKeySource?
     /// Where the user's token of the moment comes from, which answers replace.
@@ -144,6 +146,12 @@ struct ClientOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
+            "Be a user: the id that `act-as start` printed, with the administrator's token. [ZONEKEEPER_ACT_AS]",
+            valueName: "id"))
+    var actAs: String?
+
+    @Option(
+        help: ArgumentHelp(
             "How long to go on while the cluster says to come back later, in seconds, or such as 2m (usually 10).",
             valueName: "time"))
     var timeout: Patience?
@@ -166,6 +174,13 @@ struct ClientOptions: ParsableArguments {
         }
         var settings = try connection.resolved(variables)
         settings.patienceSeconds = timeout?.seconds
+        if actAs != nil, keyFile != nil || namesTokens {
+            throw ValidationError("either --act-as, --key-file or tokens are expected: each says who asks")
+        }
+        if let id = actAs ?? (namesTokens || keyFile != nil ? nil : variable("ACT_AS")) {
+            settings.actingID = id
+            return settings
+        }
         if let path = keyFile ?? (namesTokens ? nil : variable("KEY_FILE")) {
             settings.serverKey = ServerKeySource(path: path, id: keyID ?? variable("KEY_ID"))
         }

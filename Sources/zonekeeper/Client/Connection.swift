@@ -155,12 +155,14 @@ struct Connection: Sendable {
 
     /// What requests for public data show: the server key where there is one, else the tokens.
     private func publicCredentials() throws -> CallerCredentials {
+        if let id = settings.actingID { return .acting(id: id) }
         if let key = try settings.serverKey?.read() { return .key(key) }
         return .tokens(api: try apiToken(), user: try settings.session?.token())
     }
 
     /// What requests for a user's own data show; a server key has no such data.
     func userCredentials() throws -> CallerCredentials {
+        if let id = settings.actingID { return .acting(id: id) }
         guard let session = try settings.session?.token() else {
             let instead =
                 settings.serverKey == nil ? "" : " A server key reaches public data only, and this is a user's."

@@ -4,10 +4,11 @@ import ServiceClient
 
 struct ContainerCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "container", abstract: "Create, list, delete and restore containers, and rotate their keys.",
+        commandName: "container",
+        abstract: "Create, list, describe, delete and restore containers, and rotate their keys.",
         subcommands: [
             ContainerCreateCommand.self, ContainerListCommand.self, ContainerDeleteCommand.self,
-            ContainerRestoreCommand.self, ContainerRotateKeyCommand.self,
+            ContainerRestoreCommand.self, ContainerDescribeCommand.self, ContainerRotateKeyCommand.self,
         ])
 }
 
@@ -35,13 +36,13 @@ struct ContainerListCommand: ClientCommand {
         let response = try await connection.administer("GET", "containers")
         let columns: [Table.Column] = [
             ("CONTAINER", { $0.text("name") }), ("CREATED", { $0.time("created") }), ("KEYS", { $0.text("keys") }),
-            ("STATE", { Self.state(of: $0) }),
+            ("STATE", { Self.state(of: $0) }), ("NOTE", { $0.text("note") }),
         ]
         try show(response, Table(response.entries("containers"), columns).text)
     }
 
     private static func state(of container: JSONValue) -> String {
-        if container["deleted"] == nil { return "live" }
+        if container["deleted"] == nil { return container["hidden"] == .bool(true) ? "live, hidden" : "live" }
         if container["restorableUntil"] == nil { return "deleted, being removed" }
         return "deleted, to be restored until \(container.time("restorableUntil"))"
     }
@@ -92,6 +93,42 @@ struct ContainerRestoreCommand: ClientCommand {
     func run(on connection: Connection) async throws {
         let response = try await connection.administer("POST", "containers/restore", parameters: ["name": name])
         try show(response, "restored container \(name)")
+    }
+}
+
+struct ContainerDescribeCommand: ClientCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "describe", abstract: "Hide a container from the console's lists or show it, or give it a note.",
+        discussion: "It changes what the team sees, for all of it, and nothing of what the container's clients may do.")
+
+    @OptionGroup var options: ClientOptions
+
+    @Argument(help: "The container (default: --container).")
+    var name: String?
+
+    @Flag(inversion: .prefixedNo, help: "Leave it out of the console's lists.")
+    var hidden: Bool?
+
+    @Option(help: "A note of at most 200 characters; '' takes it away.")
+    var note: String?
+
+    func validate() throws {
+        if hidden == nil, note == nil { throw ValidationError("--hidden, --no-hidden or --note is expected") }
+    }
+
+    func run(on connection: Connection) async throws {
+        let name = try name ?? connection.container()
+        let response = try await connection.administer(
+            "PATCH", "containers",
+            body: .members([
+                "name": .string(name), "hidden": hidden.map { .bool($0) }, "note": note.map { .string($0) },
+            ]))
+        let json = try response.json()
+        let note = json.text("note")
+        try show(
+            response,
+            "container \(name) is \(json["hidden"] == .bool(true) ? "hidden" : "shown")"
+                + (note.isEmpty ? "" : ": \(note)"))
     }
 }
 

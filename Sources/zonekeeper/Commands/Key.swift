@@ -6,12 +6,12 @@ import ServiceClient
 
 struct KeyCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "key", abstract: "Make, list and revoke server-to-server keys.",
+        commandName: "key", abstract: "Make, list, label and revoke server-to-server keys.",
         discussion: """
             A server key signs requests for a container's public data, as CloudKit Web Services has it (ECDSA, P-256, \
             SHA-256), and acts as the user it belongs to. The cluster knows public keys only.
             """,
-        subcommands: [KeyCreateCommand.self, KeyListCommand.self, KeyRevokeCommand.self])
+        subcommands: [KeyCreateCommand.self, KeyListCommand.self, KeyUpdateCommand.self, KeyRevokeCommand.self])
 }
 
 struct KeyCreateCommand: ClientCommand {
@@ -129,9 +129,30 @@ struct KeyListCommand: ClientCommand {
         let columns: [Table.Column] = [
             ("ID", { $0.text("id") }), ("CONTAINER", { $0.text("container") }),
             ("ENVIRONMENT", { $0.text("environment") }), ("USER", { $0.text("user") }),
-            ("CREATED", { $0.time("created") }), ("LABEL", { $0.text("label") }),
+            ("CREATED", { $0.time("created") }), ("USED", { $0.time("lastUsed") }),
+            ("BY", { $0.text("maker") }),
+            ("LABEL", { $0.text("label") }),
         ]
         try show(response, Table(response.entries("keys"), columns).text)
+    }
+}
+
+struct KeyUpdateCommand: ClientCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "update", abstract: "Change the label of a server key.")
+
+    @OptionGroup var options: ClientOptions
+
+    @Argument(help: "The key's id, as `key list` shows it.")
+    var id: String
+
+    @Option(help: "A note for the list of keys; '' takes it away.")
+    var label: String
+
+    func run(on connection: Connection) async throws {
+        let response = try await connection.administer(
+            "PATCH", "keys", parameters: ["id": id], body: .members(["label": .string(label)]))
+        try show(response, "changed key \(id)")
     }
 }
 

@@ -148,6 +148,7 @@ struct LimitsExplainCommand: ClientCommand {
         switch rule {
         case "requests": ContainerLimit.requestsPerSecond.unit
         case "keyValues": ContainerLimit.keyValueRequestsPerSecond.unit
+        case "acting": ContainerLimit.actAsRequestsPerSecond.unit
         default: ContainerLimit(rawValue: rule)?.unit
         }
     }
@@ -168,7 +169,7 @@ enum LimitValue {
         if value == ContainerLimit.unlimited { return "unlimited" }
         switch unit {
         case .bytes?: return Units.bytes(value)
-        case .requestsPerSecond?, .requests?, .records?, .savesPerMinute?:
+        case .requestsPerSecond?, .requests?, .records?, .savesPerMinute?, .minutes?:
             return "\(Units.count(value)) \(unit?.rawValue ?? "")"
         case nil: return Units.count(value)
         }
@@ -210,7 +211,7 @@ enum LimitValue {
         return switch limit.unit {
         case .bytes: "an amount such as 10GB or 64MiB, 'unlimited' or 'default' is expected"
         case .records: "a number of records, 'unlimited' or 'default' is expected"
-        case .requestsPerSecond, .requests, .savesPerMinute:
+        case .requestsPerSecond, .requests, .savesPerMinute, .minutes:
             "\(Units.count(lower)) to \(Units.count(upper)) \(limit.unit.rawValue) or 'default' is expected"
         }
     }

@@ -14,6 +14,7 @@ struct SchemaCommand: AsyncParsableCommand {
         subcommands: [
             SchemaShowCommand.self, SchemaImportCommand.self, SchemaExportCommand.self, SchemaAddIndexCommand.self,
             SchemaRemoveIndexCommand.self, SchemaDeployCommand.self, SchemaResetCommand.self,
+            SchemaHistoryCommand.self, SchemaRestoreCommand.self, SchemaCodeCommand.self,
         ])
 }
 
@@ -230,10 +231,16 @@ struct SchemaExportCommand: ClientCommand {
     @Option(help: ArgumentHelp("Write it to a file instead.", valueName: "file"))
     var output: String?
 
+    @Option(help: "The schema as this version was, as `schema history` shows it.")
+    var ofVersion: UInt64?
+
     func run(on connection: Connection) async throws {
         let response = try await connection.administer(
             "GET", "schema",
-            parameters: ["container": try connection.container(), "environment": connection.settings.environment])
+            parameters: [
+                "container": try connection.container(), "environment": connection.settings.environment,
+                "version": ofVersion.map(String.init),
+            ])
         guard let output else { return Console.print(response.body) }
         do throws(DiskError) {
             try replaceFile(at: output, with: response.body)

@@ -5,8 +5,10 @@ import ServiceClient
 
 struct TokenCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "token", abstract: "Make, list and revoke API tokens and sessions.",
-        subcommands: [TokenCreateCommand.self, TokenListCommand.self, TokenRevokeCommand.self])
+        commandName: "token", abstract: "Make, list, change and revoke API tokens and sessions.",
+        subcommands: [
+            TokenCreateCommand.self, TokenListCommand.self, TokenUpdateCommand.self, TokenRevokeCommand.self,
+        ])
 }
 
 struct TokenCreateCommand: ClientCommand {
@@ -149,6 +151,7 @@ struct TokenListCommand: ClientCommand {
             ("ID", { $0.text("id") }), ("KIND", { $0.text("kind") }), ("CONTAINER", { $0.text("container") }),
             ("ENVIRONMENT", { $0.text("environment") }), ("USER", { $0.text("user") }),
             ("CREATED", { $0.time("created") }), ("EXPIRES", { $0.time("expires") }),
+            ("USED", { $0.time("lastUsed") }), ("BY", { $0.text("maker") }),
         ]
         let web: [Table.Column] = [
             ("ORIGINS", { ($0["origins"]?.array ?? []).map(\.plainText).joined(separator: " ") }),
@@ -157,6 +160,44 @@ struct TokenListCommand: ClientCommand {
         columns += web.filter { column in tokens.contains { !column.cell($0).isEmpty } }
         columns.append(("LABEL", { $0.text("label") }))
         return Table(tokens, columns).text
+    }
+}
+
+struct TokenUpdateCommand: ClientCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "update", abstract: "Change the label of an API token, or the web pages that may use it.")
+
+    @OptionGroup var options: ClientOptions
+
+    @Argument(help: "The token's id, as `token list` shows it.")
+    var id: String
+
+    @Option(help: "A note for the list of tokens; '' takes it away.")
+    var label: String?
+
+    @Option(
+        parsing: .singleValue,
+        help: ArgumentHelp("Only web pages from here may use it; may be repeated.", valueName: "origin"))
+    var origin: [String] = []
+
+    @Flag(help: "All web pages may use it.")
+    var everyOrigin = false
+
+    func validate() throws {
+        if everyOrigin, !origin.isEmpty {
+            throw ValidationError("either --origin or --every-origin is expected, not both")
+        }
+        if label == nil, origin.isEmpty, !everyOrigin { throw ValidationError("something to change is expected") }
+        for origin in origin { try TokenCreateCommand.check(origin: origin) }
+    }
+
+    func run(on connection: Connection) async throws {
+        let body = JSONValue.members([
+            "label": label.map { .string($0) },
+            "origins": everyOrigin || !origin.isEmpty ? .array(origin.map { .string($0) }) : nil,
+        ])
+        let response = try await connection.administer("PATCH", "tokens", parameters: ["id": id], body: body)
+        try show(response, "changed token \(id)")
     }
 }
 

@@ -5,8 +5,7 @@ import CoreLocation
 enum EstablishmentRows {
     static let rows: [SeedRow] =
         model + rules + [
-            .console(
-                37, "the sections of the dashboard", waitsFor: .acting, until: "Act as User", in: "elements/frame.js"),
+            .console(37, "the sections of the dashboard"),
             .console(39, "records, places and images entered in the console"),
             .run(46, "Establishment.loadCoverPhoto") { surroundings in
                 let database = CKContainer.default().publicCloudDatabase

@@ -7,15 +7,10 @@ enum PeopleRows {
             .console(51, "records queried, made, changed and deleted in the console"),
             .console(54, "fields changed, types deleted in the console"),
             .console(55, "indexes in the console"),
-            .console(
-                56, "databases, zones and types to choose in the console", waitsFor: .acting, until: "Act as User",
-                in: "elements/frame.js"),
-            .console(
-                57, "a zone made in the console", waitsFor: .acting, until: "Act as User", in: "elements/frame.js"),
+            .console(56, "databases, zones and types to choose in the console"),
+            .console(57, "a zone made in the console"),
             .console(58, "a deploy looked through in the console"),
-            .console(
-                59, "containers hidden in the console", waitsFor: .hiding, until: "Hide",
-                in: "screens/containers.js"),
+            .console(59, "containers hidden in the console"),
             .run(61, "an index has no delay: a record is found at once") { surroundings in
                 try await fresh(surroundings) { cloud in
                     for number in 0..<10 {

@@ -3,8 +3,6 @@ import CloudKit
 /// What a row waits for.
 enum Subject: String, CaseIterable {
     case sharing = "Sharing and the shared database"
-    case acting = "The console as a user"
-    case hiding = "Hidden containers in the console"
     case logs = "Logs and telemetry in the console"
 }
 

@@ -134,6 +134,7 @@ struct RateWatch {
         return switch kind {
         case .requests: Double(limits.requestsPerSecond(users: 0))
         case .keyValues: Double(limits.keyValueRequestsPerSecond(users: 0))
+        case .acting: Double(limits[.actAsRequestsPerSecond])
         }
     }
 

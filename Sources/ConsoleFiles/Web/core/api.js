@@ -1,5 +1,6 @@
 /** Requests to the node that the page came from, each as `/openapi.json` describes it. */
 import { signal } from "./signal.js";
+import { place } from "./router.js";
 
 /** A request that failed: with the server's code and reason, and the request's id. */
 export class RequestError extends Error {
@@ -22,15 +23,23 @@ export class RequestError extends Error {
   }
 }
 
-/** The operations on public records. */
-export const [queryRecords, lookupRecords, modifyRecords] = [
+/** The operations on records and zones, of the database and zone that the address names. */
+export const [queryRecords, lookupRecords, modifyRecords, listZones] = [
   "POST /database/1/{container}/{environment}/{database}/records/query",
   "POST /database/1/{container}/{environment}/{database}/records/lookup",
   "POST /database/1/{container}/{environment}/{database}/records/modify",
+  "POST /database/1/{container}/{environment}/{database}/zones/list",
 ];
 
 /** The session's token against forged requests; it is in memory only. */
 export const csrfToken = signal("");
+
+/**
+ * The person's time as a user of a place, which requests for its data name; acting.js sets it. `refused` is told where
+ * the server may have ended it.
+ * @type {{id: (at: any) => string | undefined, refused: () => void}}
+ */
+export const actAs = { id: () => undefined, refused: () => {} };
 
 /** How the page asks for another sign-in; app.js sets it. @type {{ask: (isFresh: boolean) => Promise<void>}} */
 export const signInAgain = { ask: () => Promise.reject(new Error("not ready")) };
@@ -39,6 +48,16 @@ export const signInAgain = { ask: () => Promise.reject(new Error("not ready")) }
  * @typedef {{query?: Record<string, any>, body?: any, signal?: AbortSignal, isSignIn?: boolean, key?: string,
  *     place?: {container: string | null, environment: string, database?: string}}} Options
  */
+
+/**
+ * Requests for records go to the database and the zone that the address names, unless they say another.
+ * @param {string} path @param {Options} options @returns {Options}
+ */
+function atPlace(path, options) {
+  const { db, zone } = place.peek().params;
+  if (!path.includes("{database}") || options.place?.database || db !== "private") return options;
+  return { ...options, place: { .../** @type {any} */ (options.place), database: "private" }, body: zone ? { zoneID: { zoneName: zone }, ...options.body } : options.body };
+}
 
 /** @param {string} path @param {Options} options */
 function url(path, { query, place }) {
@@ -57,8 +76,10 @@ export function newKey() {
 }
 
 /** @param {string} method @param {string} address @param {Options} options */
-async function send(method, address, { body, signal: abort, key }) {
+async function send(method, address, { body, signal: abort, key, place: at }) {
   /** @type {Record<string, string>} */ const headers = {};
+  const acting = at && actAs.id(at);
+  if (acting) headers["X-Zonekeeper-Act-As"] = acting;
   if (key) headers["Idempotency-Key"] = key;
   if (method !== "GET") headers["X-Zonekeeper-CSRF"] = csrfToken.peek();
   if (body !== undefined && !(body instanceof Blob)) headers["Content-Type"] = "application/json";
@@ -73,6 +94,7 @@ async function send(method, address, { body, signal: abort, key }) {
   const text = await answer.text();
   const isJSON = answer.headers.get("Content-Type")?.includes("json");
   const value = isJSON && text ? JSON.parse(text) : text;
+  if (acting && answer.status === 403) actAs.refused();
   if (!answer.ok) throw new RequestError(answer.status, isJSON ? value : { reason: text.slice(0, 500) });
   return value;
 }
@@ -80,12 +102,13 @@ async function send(method, address, { body, signal: abort, key }) {
 /**
  * Sends a request, once more after the session was renewed, and again where the server says that a read may soon help.
  * @param {string} operation the method and the path as `/openapi.json` has it, such as "GET /admin/1/users"
- * @param {Options} [options]
+ * @param {Options} [given]
  */
-export async function call(operation, options = {}) {
+export async function call(operation, given = {}) {
   const [method, path] = operation.split(" ");
+  const options = atPlace(path, given);
   const address = url(path, options);
-  const isRead = method === "GET" || /\/(query|lookup|changes|list|validate)$/.test(path);
+  const isRead = method === "GET" || /\/(query|lookup|changes|list|usage|validate)$/.test(path);
   for (let attempt = 0; ; attempt += 1) {
     try {
       return await send(method, address, options);

@@ -1,6 +1,7 @@
 /** Who is signed in, and what they may do. */
 import { computed, signal } from "./signal.js";
 import { call, csrfToken } from "./api.js";
+import { acting, loadActing } from "./acting.js";
 import { place } from "./router.js";
 
 /**
@@ -24,6 +25,7 @@ export function take(next) {
   session.value = next;
   // An admin may do everything; only others need the list.
   if (next.role !== "admin" && leastRoles.peek().size === 0) void loadRoles();
+  if (next.role === "admin") void loadActing();
   return next;
 }
 
@@ -47,6 +49,8 @@ export const isProduction = computed(() => place.value.environment === "producti
  */
 export function denial(operation, options) {
   const me = session.value;
+  const isData = /^POST \/(database|kv)\//.test(operation);
+  if (isData && acting.value && !acting.value.write) return `You act as ${acting.value.user} to read only.`;
   if (!me || me.role === "admin") return null;
   const isWrite = !operation.startsWith("GET ");
   const byPlace = options?.inEnvironment && isWrite ? (isProduction.value ? "admin" : "developer") : "viewer";

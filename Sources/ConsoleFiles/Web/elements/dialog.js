@@ -37,7 +37,7 @@ export function openDialog({ title, content, class: extra = "", isAlert, mayClos
     element.addEventListener("mousedown", (event) => event.target === element && !mayClose && !element.querySelector("form") && close());
     document.body.append(element);
     element.showModal();
-    element.querySelector("[autofocus], .dialog-body input, .dialog-body select, .dialog-body textarea")?.focus();
+    (element.querySelector("[autofocus]") ?? element.querySelector(".dialog-body input, .dialog-body select, .dialog-body textarea"))?.focus();
   });
 }
 

@@ -8,8 +8,9 @@ import { containers } from "../core/context.js";
 import { hasLetterKeys, theme } from "../core/store.js";
 import { presentKeys, useKeys } from "../core/keys.js";
 import { button, checkbox, messages } from "./parts.js";
-import { menuButton, menuGroup, menuItem, openDialog } from "./dialog.js";
+import { menuButton, menuGroup, menuItem, openDialog, openForm, showSecret } from "./dialog.js";
 import { icon, mark } from "./icon.js";
+import { actAsDenial, actingBanner, openActAs } from "./actas.js";
 import { openPalette } from "./palette.js";
 import { groups, screens } from "../screens/all.js";
 
@@ -50,6 +51,7 @@ export function frame(content) {
           button({ label: span({ class: "search-words" }, "Go to…", kbd("Ctrl K")), icon: "search", kind: "plain", class: "search-button", "aria-label": "Go to a screen, a type or a record", title: "Ctrl K", onclick: openPalette }),
           button({ label: "Keys and help", icon: "help", kind: "plain", hides: true, onclick: showKeys }),
           accountMenu())),
+      actingBanner(),
       nav({ class: () => ["nav", isNavOpen.value && "open"], "aria-label": "Screens" }, navigation()),
       div({ class: "scrim", "aria-hidden": "true", hidden: () => !isNavOpen.value, onclick: () => (isNavOpen.value = false) }),
       main1),
@@ -61,9 +63,10 @@ function containerMenu() {
   return menuButton({
     label: span({ class: "container-name" }, () => place.value.container ?? "All containers"), kind: "plain", class: "container-button", describe: "Containers",
     items: () => [
-      () => (containers.data.value ?? []).filter((each) => !each.deleted).map(({ name }) =>
+      () => (containers.data.value ?? []).filter((each) => !each.deleted && (!each.hidden || each.name === place.peek().container)).map(({ name }) =>
         menuItem({ label: name, isOn: name === place.peek().container, href: address({ container: name, screen: placeScreen(), params: {} }) })),
-      menuGroup(), menuItem({ label: "Manage Containers…", icon: "container", href: address({ container: null, environment: "development", screen: "containers", params: {} }) }),
+      menuGroup(), place.peek().container ? menuItem({ label: "Act as User…", icon: "user", denied: actAsDenial(), onclick: () => openActAs() }) : null,
+      menuItem({ label: "Manage Containers…", icon: "container", href: address({ container: null, environment: "development", screen: "containers", params: {} }) }),
     ],
   });
 }
@@ -79,9 +82,8 @@ const environmentSwitch = () =>
 
 /** Of the parameters, those that mean the same in the other environment. */
 function keptParams() {
-  const { type } = place.peek().params;
-  /** @type {Record<string, string>} */ const kept = type ? { type } : {};
-  return kept;
+  const { type, db } = place.peek().params;
+  return { ...(type ? { type } : {}), ...(db ? { db } : {}) };
 }
 
 function navigation() {
@@ -104,12 +106,23 @@ function accountMenu() {
       div({ class: "segmented whole", role: "group", "aria-label": "Appearance" }, /** @type {const} */ (["system", "light", "dark"]).map((name) =>
         html.button({ type: "button", "aria-pressed": () => String(theme.value === name), onclick: () => (theme.value = name) }, name[0].toUpperCase() + name.slice(1)))),
       menuGroup(),
+      button({ label: "Token for the command line…", kind: "plain", onclick: makeToken }),
       button({ label: "Sign out", kind: "plain", onclick: async () => {
         await call("POST /admin/1/console/sign-out", { isSignIn: true }).catch(() => {});
         location.assign("/console/");
       } }),
     ],
   });
+}
+
+/** A token by which the person is themselves on the command line; they have one at most. */
+async function makeToken() {
+  const name = session.peek()?.name;
+  let made;
+  const isMade = await openForm({ title: "Token for the command line", submitLabel: "Make token",
+    body: () => html.p(`Programs that have it act as ${name}, with your role. It is shown once; you have one at most, and an admin revokes it under API Access or with zonekeeper token revoke.`),
+    submit: async () => { made = await call("POST /admin/1/console/token", { body: { label: "made in the console" } }); } });
+  if (isMade && made) await showSecret({ title: "Your token", text: "Keep it in a file that only you can read, and name that with ZONEKEEPER_ADMIN_TOKEN_FILE.", secret: made.secret });
 }
 
 /** The keys that do something where the person is. */

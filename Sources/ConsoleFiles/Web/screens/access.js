@@ -70,13 +70,29 @@ function apiTokens() {
     list.reload();
     await showSecret({ title: "The new API token", text: "It is shown only now. Apps send it as ckAPIToken.", secret: made.secret });
   };
+  /** @param {any} token */
+  const change = (token) => {
+    const values = { label: token.label, origins: (token.origins ?? []).join("\n") };
+    return openForm({
+      title: `Edit ${token.label || token.id}`, submitLabel: "Save", body: () => [
+        field({ label: "Name", isWide: true }, (attributes) => input({ ...attributes, value: values.label, ...bound(values, "label", { autofocus: true }) })),
+        field({ label: "Allowed origins", hint: "One a line; empty: any program. It holds at once, on every node.", isWide: true }, (attributes) => textarea({ ...attributes, rows: "3", value: values.origins, ...bound(values, "origins") })),
+      ],
+      submit: async () => {
+        await call("PATCH /admin/1/tokens", { query: { id: token.id }, body: { label: values.label, origins: values.origins.split(/\s+/).filter(Boolean) } });
+        list.reload();
+        toast("Saved");
+      },
+    });
+  };
   useKeys([{ key: "n", label: "New API token", run: () => !denied() && create() }]);
   return tokenTable(list, "API tokens", [
     { label: "Name", cell: (row) => strong(row.label || "unnamed") },
     { label: "Id", cell: (row) => copyable(row.id) },
     { label: "Origins", cell: (row) => (row.origins?.length ? row.origins.join(", ") : span({ class: "muted" }, "any")) },
     { label: "Callback", cell: (row) => row.callbackURL ?? span({ class: "unset" }, "–") },
-  ], () => [button({ label: "New API Token", icon: "add", kind: "primary", denied, onclick: create })], "An app names its container with an API token.");
+    ...known,
+  ], () => [button({ label: "New API Token", icon: "add", kind: "primary", denied, onclick: create })], "An app names its container with an API token.", change);
 }
 
 function sessions() {
@@ -89,14 +105,23 @@ function sessions() {
   ], () => [], "Sessions that administrators made for programs, with `zonekeeper token create --session`.");
 }
 
-/** @param {any} list @param {string} caption @param {any[]} columns @param {() => any[]} actions @param {string} why */
-const tokenTable = (list, caption, columns, actions, why) => [
+/** Who made a token or a key, and when it was used last, as far as that is known. @type {any[]} */
+const known = [
+  { label: "Last used", cell: (row) => (row.lastUsed ? span({ class: "muted" }, timeAgo(row.lastUsed)) : span({ class: "unset", "aria-label": "unknown" }, "–")) },
+  { label: "By", cell: (row) => (row.maker ? span({ class: "muted" }, row.maker.replace(/^administrator /, "").replace(" (console)", "")) : span({ class: "unset", "aria-label": "unknown" }, "–")) },
+];
+
+/**
+ * @param {any} list @param {string} caption @param {any[]} columns @param {() => any[]} actions @param {string} why
+ * @param {(row: any) => any} [change]
+ */
+const tokenTable = (list, caption, columns, actions, why, change) => [
   div({ class: "block-head" }, p({ class: "muted" }, why), div({ class: "actions" }, actions())),
   view(list, {
     isEmpty: (tokens) => tokens.length === 0, empty: () => empty({ icon: "key", title: `No ${caption[0].toLowerCase() === "a" ? caption : caption.toLowerCase()} yet` }),
     show: (tokens) => table({ caption, key: (row) => row.id, rows: () => tokens, columns: () => [...columns,
       { label: "Made", cell: (row) => span({ class: "muted" }, timeAgo(row.created)) },
-      { ...actionsColumn, cell: (row) => button({ label: "Revoke", kind: "plain", denied: () => denial("DELETE /admin/1/tokens", { inEnvironment: true }), onclick: () => revoke(row, list.reload) }) }] }),
+      { ...actionsColumn, cell: (row) => [change ? button({ label: "Edit", kind: "plain", denied: () => denial("PATCH /admin/1/tokens", { inEnvironment: true }), onclick: () => change(row) }) : null, button({ label: "Revoke", kind: "plain", denied: () => denial("DELETE /admin/1/tokens", { inEnvironment: true }), onclick: () => revoke(row, list.reload) })] }] }),
   })];
 
 function serverKeys() {

@@ -6,14 +6,17 @@ import { containersScreen } from "./containers.js";
 import { deployScreen, resetScreen } from "./deploy.js";
 import { indexesScreen } from "./indexes.js";
 import { limitsScreen } from "./limits.js";
+import { preferencesScreen } from "./preferences.js";
 import { recordsScreen } from "./records.js";
 import { rolesScreen } from "./roles.js";
 import { schemaTextScreen } from "./schematext.js";
 import { subscriptionsScreen } from "./subscriptions.js";
 import { teamScreen } from "./team.js";
 import { typesScreen } from "./types.js";
-import { usageScreen, zonesScreen } from "./usage.js";
+import { usageScreen } from "./usage.js";
 import { usersScreen } from "./users.js";
+import { webhooksScreen } from "./webhooks.js";
+import { zonesScreen } from "./zones.js";
 
 /** @type {Record<string, {title: string, icon: string, show: () => any, needsContainer?: boolean}>} */
 export const screens = {
@@ -21,11 +24,13 @@ export const screens = {
   records: { title: "Records", icon: "records", show: recordsScreen, needsContainer: true },
   zones: { title: "Zones", icon: "zones", show: zonesScreen, needsContainer: true },
   subscriptions: { title: "Subscriptions", icon: "bell", show: subscriptionsScreen, needsContainer: true },
+  preferences: { title: "Preferences", icon: "preferences", show: preferencesScreen, needsContainer: true },
   types: { title: "Record Types", icon: "types", show: typesScreen, needsContainer: true },
   indexes: { title: "Indexes", icon: "index", show: indexesScreen, needsContainer: true },
   roles: { title: "Security Roles", icon: "role", show: rolesScreen, needsContainer: true },
   schema: { title: "Schema Text", icon: "text", show: schemaTextScreen, needsContainer: true },
   access: { title: "API Access", icon: "key", show: accessScreen, needsContainer: true },
+  webhooks: { title: "Webhooks", icon: "webhook", show: webhooksScreen, needsContainer: true },
   usage: { title: "Usage", icon: "usage", show: usageScreen, needsContainer: true },
   limits: { title: "Limits", icon: "limit", show: limitsScreen, needsContainer: true },
   deploy: { title: "Deploy Schema Changes…", icon: "deploy", show: deployScreen, needsContainer: true },
@@ -38,8 +43,8 @@ export const screens = {
 
 /** @type {{label: string, needsContainer: boolean, names: string[]}[]} */
 export const groups = [
-  { label: "Data", needsContainer: true, names: ["records", "zones", "subscriptions"] },
+  { label: "Data", needsContainer: true, names: ["records", "zones", "subscriptions", "preferences"] },
   { label: "Schema", needsContainer: true, names: ["types", "indexes", "roles", "schema"] },
-  { label: "Container", needsContainer: true, names: ["access", "usage", "limits", "deploy", "reset"] },
+  { label: "Container", needsContainer: true, names: ["access", "webhooks", "usage", "limits", "deploy", "reset"] },
   { label: "Server", needsContainer: false, names: ["containers", "users", "audit", "cluster", "team"] },
 ];

@@ -2,13 +2,13 @@
 import { onCleanup, signal } from "../core/signal.js";
 import { html } from "../core/dom.js";
 import { call } from "../core/api.js";
-import { resource } from "../core/resource.js";
+import { asRequestError, resource } from "../core/resource.js";
 import { address, navigate } from "../core/router.js";
 import { denial, session } from "../core/session.js";
 import { containers } from "../core/context.js";
 import { useKeys } from "../core/keys.js";
 import { bytes, count, plural } from "../core/format.js";
-import { badge, button, empty, screenHead, textField, timeAgo, toast, view } from "../elements/parts.js";
+import { badge, button, checkbox, empty, screenHead, textField, timeAgo, toast, view } from "../elements/parts.js";
 import { confirm, menuButton, menuItem, openForm } from "../elements/dialog.js";
 import { icon } from "../elements/icon.js";
 
@@ -16,6 +16,8 @@ const { a, article, div, h2, span } = html;
 
 export function containersScreen() {
   const denied = () => denial("POST /admin/1/containers");
+  const showsHidden = signal(false);
+  const shown = (list) => list.filter((each) => showsHidden.value || !each.hidden);
   useKeys([{ key: "n", label: "New container", run: () => !denied() && create() }]);
   return html.section(
     screenHead({ title: "Containers", detail: "Each app keeps its users, schema and records in a container of its own.",
@@ -23,12 +25,15 @@ export function containersScreen() {
     view(containers, {
       isEmpty: (list) => list.length === 0,
       empty: () => empty({ icon: "container", title: "No container yet", text: "Make one, and an app can keep its records here.", action: button({ label: "New Container", icon: "add", kind: "primary", denied, onclick: create }) }),
-      show: (list) => div({ class: "cards" }, list.map(card)),
+      show: (list) => [
+        list.some((each) => each.hidden) ? div({ class: "toolbar" }, checkbox({ label: `Show ${plural(list.filter((each) => each.hidden).length, "hidden container")}`, checked: () => showsHidden.value, onchange: (isOn) => (showsHidden.value = isOn) })) : null,
+        () => shown(list).length ? div({ class: "cards" }, shown(list).map(card)) : empty({ icon: "container", title: "All containers are hidden", text: "They work as ever; show them with the box above." }),
+      ],
     }));
 }
 
 /** @param {any} container */
-function card({ name, created, users, deleted, restorableUntil }) {
+function card({ name, created, users, deleted, restorableUntil, hidden, note = "" }) {
   // Figures are asked for once the card is seen, as there may be many.
   const isSeen = signal(false);
   const observe = (element) => {
@@ -47,13 +52,39 @@ function card({ name, created, users, deleted, restorableUntil }) {
     div({ class: "card-head" }, icon("container"), h2(deleted ? name : a({ href: open, class: "card-link" }, name)),
       menuButton({ label: `More on ${name}`, icon: "more", kind: "plain", hides: true, items: () => deleted
         ? [menuItem({ label: "Restore", icon: "reset", denied: denial("POST /admin/1/containers/restore"), onclick: () => restore(name) })]
-        : [menuItem({ label: "Rotate encryption key…", icon: "key", denied: denial("POST /admin/1/containers/keys"), onclick: () => rotate(name) }),
+        : [menuItem({ label: hidden ? "Show in lists" : "Hide from lists", icon: hidden ? "check" : "close", denied: denial("PATCH /admin/1/containers"), onclick: () => describe(name, { hidden: !hidden }, hidden ? `${name} is shown` : `${name} is hidden for the whole team`) }),
+          menuItem({ label: "Note…", icon: "edit", denied: denial("PATCH /admin/1/containers"), onclick: () => editNote(name, note) }),
+          menuItem({ label: "Rotate encryption key…", icon: "key", denied: denial("POST /admin/1/containers/keys"), onclick: () => rotate(name) }),
           menuItem({ label: "Delete…", icon: "trash", danger: true, denied: denial("DELETE /admin/1/containers"), onclick: () => remove(name) })] })),
     deleted
       ? div({ class: "muted" }, "Deleted ", timeAgo(deleted), restorableUntil ? [", can be restored; gone ", timeAgo(restorableUntil)] : null)
-      : [div({ class: "figures" }, figures("Development", 0), figures("Production", 1),
+      : [note ? html.p({ class: "note" }, note) : null, div({ class: "figures" }, figures("Development", 0), figures("Production", 1),
         div({ class: "figure", title: "Users with a session in it" }, span({ class: "muted small" }, "Users"), span(count(users)))),
-        div({ class: "card-foot muted small" }, span("made ", timeAgo(created)), () => (plan.data.value?.changes.length ? badge(`${plural(plan.data.value.changes.length, "schema change")} to deploy`, "accent") : null))]);
+        div({ class: "card-foot muted small" }, span("made ", timeAgo(created)), hidden ? badge("hidden") : null, () => (plan.data.value?.changes.length ? badge(`${plural(plan.data.value.changes.length, "schema change")} to deploy`, "accent") : null))]);
+}
+
+/** @param {string} name @param {Record<string, any>} change @param {string} words */
+async function describe(name, change, words) {
+  try {
+    await call("PATCH /admin/1/containers", { body: { name, ...change } });
+    containers.reload();
+    toast(words);
+  } catch (error) {
+    toast(asRequestError(error).message, "bad");
+  }
+}
+
+/** @param {string} name @param {string} note */
+function editNote(name, note) {
+  const text = signal(note);
+  return openForm({
+    title: `Note on ${name}`, submitLabel: "Save",
+    body: () => textField({ label: "Note", hint: "For the whole team, on one line.", isWide: true, autofocus: true, maxlength: "200", value: note, oninput: (next) => (text.value = next) }),
+    submit: async () => {
+      await call("PATCH /admin/1/containers", { body: { name, note: text.peek().trim() } });
+      containers.reload();
+    },
+  });
 }
 
 function create() {

@@ -12,17 +12,17 @@ import { planList } from "../elements/schemabar.js";
 
 const { b, code, div, h2, p, section } = html;
 
-/** The parts of a deployment, by the words of the server's plan. @type {[string, (change: string) => boolean][]} */
+/** The parts of a deployment, by the kinds of the server's plan. @type {[string, (kind: string) => boolean][]} */
 const parts = [
-  ["Security Roles", (change) => /\brole\b|GRANT|grant/.test(change)],
-  ["Indexes", (change) => /\bindex|QUERYABLE|SORTABLE|SEARCHABLE/.test(change)],
+  ["Security Roles", (kind) => /Role|Grant/.test(kind)],
+  ["Indexes", (kind) => kind.endsWith("Index")],
   ["Record Types", () => true],
 ];
 
 /** @param {any[]} changes */
 function grouped(changes) {
   /** @type {Map<string, any[]>} */ const found = new Map([["Record Types", []], ["Indexes", []], ["Security Roles", []]]);
-  for (const change of changes) found.get((parts.find(([, isOne]) => isOne(change.change)))[0])?.push(change);
+  for (const change of changes) found.get((parts.find(([, isOne]) => isOne(change.kind)))[0])?.push(change);
   return [...found].filter(([, list]) => list.length > 0);
 }
 

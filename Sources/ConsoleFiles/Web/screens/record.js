@@ -6,6 +6,7 @@ import { asRequestError, resource } from "../core/resource.js";
 import { guardLeaving, place, setParams } from "../core/router.js";
 import { denial } from "../core/session.js";
 import { schema } from "../core/context.js";
+import { acting } from "../core/acting.js";
 import { useKeys } from "../core/keys.js";
 import { keptInTab } from "../core/store.js";
 import { plural, time } from "../core/format.js";
@@ -31,9 +32,11 @@ narrow.addEventListener("change", () => (isAlone.value = narrow.matches));
  *   null for a new record
  */
 export function recordPane({ name, type: newType, close, changes }) {
-  const { container, environment } = place.peek();
+  const { container, environment, params } = place.peek();
   const at = { place: { container, environment } };
-  const key = [container, environment, name ?? `new ${newType}`].join("/");
+  // Edits of private records are kept apart, and from those of public ones.
+  const home = [container, environment, ...(params.db === "private" ? [acting.peek()?.userRecordName ?? "", params.zone ?? ""] : [])];
+  const key = [...home, name ?? `new ${newType}`].join("/");
   const loaded = resource((abort) => name === null
     ? Promise.resolve({ recordType: newType, fields: {} })
     : call(lookupRecords, { ...at, signal: abort, body: { records: [{ recordName: name }], numbersAsStrings: true } }).then(({ records: [record] }) => {
@@ -157,7 +160,7 @@ export function recordPane({ name, type: newType, close, changes }) {
   const duplicate = async () => {
     const copied = Object.fromEntries(Object.entries(record.peek().fields).filter(([, field]) => !String(field.type).startsWith("ASSETID")).map(([field, { value }]) => [field, value]));
     if (!(await leave())) return;
-    drafts.value = { ...drafts.peek(), [[container, environment, `new ${record.peek().recordType}`].join("/")]: copied };
+    drafts.value = { ...drafts.peek(), [[...home, `new ${record.peek().recordType}`].join("/")]: copied };
     await setParams({ record: null, new: "1", type: record.peek().recordType });
   };
   useKeys([
@@ -220,7 +223,7 @@ function fieldRow({ field, record, draft, problems, change, isReadOnly, name }) 
       () => {
         void version.value;
         return untracked(() => isEncrypted
-          ? span({ class: "muted" }, "Encrypted fields are kept in private databases only.")
+          ? span({ class: "muted" }, acting.peek() ? "•••••• Hidden while you act as a user." : "Encrypted fields are kept in private databases only.")
           : valueEditor({ type: field.type, value, onchange: take, isReadOnly, label: field.name, id, context: { recordType: record.recordType, fieldName: field.name, recordName: name } }));
       },
       () => (problems.value[field.name] ? p({ class: "field-error" }, problems.value[field.name]) : null)));

@@ -1,7 +1,8 @@
 /** Records: a query that the schema and its indexes allow, its results as a table, and one record beside it. */
 import { computed, effect, signal } from "../core/signal.js";
 import { html } from "../core/dom.js";
-import { call, modifyRecords, queryRecords } from "../core/api.js";
+import { call, listZones, modifyRecords, queryRecords } from "../core/api.js";
+import { acting } from "../core/acting.js";
 import { asRequestError, resource } from "../core/resource.js";
 import { address, place, setParams } from "../core/router.js";
 import { denial } from "../core/session.js";
@@ -11,6 +12,7 @@ import { count, plural } from "../core/format.js";
 import { allFields, fieldLabel, hasIndex, indexNames, parseType, systemFields } from "../core/schema.js";
 import { actionsColumn, announce, button, checkbox, empty, errorBox, screenHead, select, skeleton, timeAgo, toast } from "../elements/parts.js";
 import { menuButton, menuGroup, menuItem } from "../elements/dialog.js";
+import { needsActing } from "../elements/actas.js";
 import { table } from "../elements/table.js";
 import { cell, isNumeric } from "../elements/values.js";
 import { filterBar, readFilters, requestFilters } from "./recordfilters.js";
@@ -43,7 +45,9 @@ export function recordsScreen() {
       ...(params.value.explain ? { explain: true } : {}),
     });
   });
-  const at = computed(() => JSON.stringify([place.value.container, place.value.environment]));
+  const isPrivate = computed(() => params.value.db === "private");
+  const isShut = computed(() => isPrivate.value && !acting.value);
+  const at = computed(() => JSON.stringify([place.value.container, place.value.environment, params.value.db, params.value.zone, acting.value?.id]));
   const rows = signal([]);
   const marker = signal(undefined);
   const selected = signal(/** @type {Set<string | number>} */ (new Set()));
@@ -63,7 +67,7 @@ export function recordsScreen() {
   let known = new Set();
   const first = resource((abort) => {
     void at.value;
-    return question.value ? fetchPage(JSON.parse(question.value), undefined, abort) : null;
+    return question.value && !isShut.value ? fetchPage(JSON.parse(question.value), undefined, abort) : null;
   });
   effect(() => {
     const data = first.data.value;
@@ -121,15 +125,15 @@ export function recordsScreen() {
   const isPaneOpen = computed(() => Boolean(params.value.record || params.value.new));
   // What is drawn as a whole follows these, so that a new row or column does not draw all anew.
   const hasRows = computed(() => rows.value.length > 0 && !first.error.value);
-  const state = computed(() => (!schema.value ? "unknown" : types.value.length === 0 ? "empty" : "ready"));
+  const state = computed(() => (!schema.value ? "unknown" : types.value.length === 0 ? "empty" : isShut.value ? "shut" : "ready"));
   return div({ class: () => ["with-pane", isPaneOpen.value && "pane-open"] },
     section({ class: "pane-main" },
-      screenHead({ title: "Records", detail: "Public database", actions: [
+      screenHead({ title: "Records", detail: () => (isPrivate.value ? (acting.value ? `Private database of ${acting.value.user}` : "Private database") : "Public database"), actions: [
         () => selected.value.size > 0 ? button({ label: `Delete ${plural(selected.value.size, "record")}`, icon: "trash", kind: "danger", denied: mayWrite, onclick: () => deleteSelected([...selected.peek()].map(String), changes.deleted) }) : null,
-        button({ label: "New Record", icon: "add", kind: "primary", denied: () => mayWrite() ?? (type.value ? null : "There is no record type yet."), onclick: create }),
+        button({ label: "New Record", icon: "add", kind: "primary", denied: () => mayWrite() ?? (isShut.value ? "Act as a user first." : type.value ? null : "There is no record type yet."), onclick: create }),
       ] }),
       () => schemaState.error.value && !schema.value ? errorBox(schemaState.error.value, { retry: schemaState.reload }) : null,
-      () => state.value === "unknown" ? () => (schemaState.isSlow.value ? skeleton() : null) : state.value === "empty" ? noTypes() : [
+      () => state.value === "unknown" ? () => (schemaState.isSlow.value ? skeleton() : null) : state.value === "empty" ? noTypes() : state.value === "shut" ? [databaseChoice(), needsActing("Private records")] : [
         toolbar({ type, types, columns, first, question, mayWrite, params }),
         () => (type.value ? filterBar({ type: type.value, filters: filters.value }) : unknownType(params.value.type)),
         () => (first.data.value?.explanation && params.value.explain ? explanation(first.data.value.explanation) : null),
@@ -144,7 +148,7 @@ export function recordsScreen() {
       ]),
     () => {
       const [record, kind] = [paneName.value, newType.value];
-      return record || kind ? recordPane({ name: record || null, type: kind, changes, close: () => setParams({ record: null, new: null }) }) : null;
+      return (record || kind) && !isShut.value ? recordPane({ name: record || null, type: kind, changes, close: () => setParams({ record: null, new: null }) }) : null;
     });
 
   // By keyboard a row is ticked and deleted with the button above: a table has one tab stop.
@@ -224,13 +228,26 @@ const systemCell = (name) => (row) => {
   }
 };
 
+const databaseLabel = () =>
+  html.label({ class: "inline" }, span("Database"), select({ value: () => place.value.params.db ?? "public", title: "Private data is its user’s: act as that user to see it", options: [
+    { value: "public", label: "Public" }, { value: "private", label: "Private" }, { value: "shared", label: "Shared", disabled: true }],
+    onchange: (next) => setParams({ db: next === "private" ? "private" : null, zone: null, f: null, record: null, new: null }) }));
+
+const databaseChoice = () => div({ class: "toolbar", role: "group", "aria-label": "Query" }, databaseLabel());
+
+function zoneLabel() {
+  const isOpen = computed(() => place.value.params.db === "private" && Boolean(acting.value));
+  const zones = resource((abort) => isOpen.value ? call(listZones, { place: { ...place.peek(), database: "private" }, signal: abort, body: {} }).then((answer) => answer.zones.map((each) => each.zoneID.zoneName)) : null);
+  const names = () => [...new Set(["_defaultZone", ...(zones.data.value ?? []), ...(place.value.params.zone ? [place.value.params.zone] : [])])];
+  return html.label({ class: "inline" }, span("Zone"), select({ value: () => place.value.params.zone ?? "_defaultZone", options: names,
+    onchange: (next) => setParams({ zone: next === "_defaultZone" ? null : next, record: null, new: null }) }));
+}
+
 /** @param {any} parts */
 function toolbar({ type, types, columns, first, question, mayWrite, params }) {
   const body = () => JSON.parse(question.peek());
   return div({ class: "toolbar", role: "group", "aria-label": "Query" },
-    html.label({ class: "inline" }, span("Database"), select({ value: "public", title: "Private data belongs to its user; administrators do not see it", onchange: () => {}, options: [
-      { value: "public", label: "Public" }, { value: "private", label: "Private", disabled: true }, { value: "shared", label: "Shared", disabled: true }] })),
-    html.label({ class: "inline" }, span("Zone"), select({ value: "_defaultZone", onchange: () => {}, options: ["_defaultZone"] })),
+    databaseLabel(), zoneLabel(),
     html.label({ class: "inline" }, span("Record Type"), select({ value: () => type.value?.name ?? "", options: () => types.value.map((each) => each.name),
       onchange: (name) => setParams({ type: name, f: null, sort: null, cols: null, record: null, new: null }) })),
     div({ class: "toolbar-end" },

@@ -1,15 +1,15 @@
-/** Usage and Zones: what databases hold, as a share of what they may. */
-import { computed, signal } from "../core/signal.js";
+/** Usage: what databases hold, as a share of what they may. */
+import { signal } from "../core/signal.js";
 import { html } from "../core/dom.js";
 import { call } from "../core/api.js";
 import { asRequestError, resource } from "../core/resource.js";
-import { address, place, setParams } from "../core/router.js";
+import { address, place } from "../core/router.js";
 import { bytes, count, isUnlimited, plural, share } from "../core/format.js";
-import { badge, button, empty, meter, screenHead, select, toast, view } from "../elements/parts.js";
+import { badge, button, empty, meter, screenHead, toast, view } from "../elements/parts.js";
 import { barChart } from "../elements/chart.js";
 import { table } from "../elements/table.js";
 
-const { a, code, div, h2, input, p, section, span, strong } = html;
+const { a, div, h2, p, section, span, strong } = html;
 
 /** @param {Record<string, any>} query @param {AbortSignal} [abort] */
 const usageOf = (query, abort) => call("GET /admin/1/usage", { query: { container: place.peek().container, environment: place.peek().environment, ...query }, signal: abort });
@@ -73,34 +73,5 @@ export function usageScreen() {
           }),
           div({ class: "table-foot" }, () => (next.value ? button({ label: "Load more", onclick: more }) : null))),
       ],
-    }));
-}
-
-export function zonesScreen() {
-  const user = computed(() => place.value.params.user ?? "");
-  const isPrivate = computed(() => place.value.params.db === "private" || user.value !== "");
-  const wanted = computed(() => `${place.value.container} ${place.value.environment}`);
-  const found = resource((abort) => {
-    void wanted.value;
-    if (isPrivate.value && !user.value) return null;
-    return usageOf({ zones: true, ...(isPrivate.value ? { user: user.value } : {}) }, abort).then((page) =>
-      page.databases.filter((one) => (isPrivate.value ? one.scope !== "public" : one.scope === "public")).flatMap((one) => one.zones));
-  });
-  return section(
-    screenHead({ title: "Zones", detail: "Records of a zone are kept together. Only private databases have zones of their own." }),
-    div({ class: "toolbar" },
-      html.label({ class: "inline" }, span("Database"), select({ value: () => (isPrivate.value ? "private" : "public"), options: [{ value: "public", label: "Public" }, { value: "private", label: "Private, of a user" }], onchange: (next) => setParams({ db: next === "private" ? "private" : null, user: null }) })),
-      () => isPrivate.value ? html.label({ class: "inline" }, span("User"), input({ value: user.peek(), placeholder: "name", autocomplete: "off", spellcheck: "false", onchange: (event) => setParams({ user: event.target.value.trim(), db: "private" }) })) : null),
-    () => isPrivate.value ? p({ class: "hint block" }, "Names and sizes only: what is in a private database is its user’s alone.") : null,
-    view(found, {
-      isEmpty: (zones) => zones.length === 0, empty: () => empty({ icon: "zones", title: "No zone with data", text: isPrivate.peek() ? "This user has saved nothing here yet." : "The default zone appears with the first record." }),
-      show: (zones) => table({ caption: "Zones", key: (row) => row.name, rows: () => zones, columns: () => [
-        { label: "Zone", cell: (row) => code(row.name) },
-        { label: "Kind", cell: (row) => (row.name === "_defaultZone" ? badge("default") : badge("custom", "accent")) },
-        { label: "Batches", cell: (row) => (row.name === "_defaultZone" ? span({ class: "muted" }, "each record alone") : "atomic") },
-        { label: "Records", class: "number", cell: (row) => count(row.records) },
-        { label: "Data", class: "number", cell: (row) => bytes(row.bytes) },
-        { label: "Assets", class: "number", cell: (row) => bytes(row.assetBytes) },
-      ] }),
     }));
 }

@@ -3,7 +3,9 @@ import { signal } from "../core/signal.js";
 import { html } from "../core/dom.js";
 import { call } from "../core/api.js";
 import { asRequestError, resource } from "../core/resource.js";
+import { place } from "../core/router.js";
 import { denial } from "../core/session.js";
+import { actAsDenial, openActAs } from "../elements/actas.js";
 import { useKeys } from "../core/keys.js";
 import { actionsColumn, badge, button, checkbox, empty, errorBox, screenHead, textField, timeAgo, toast, view } from "../elements/parts.js";
 import { confirm, menuButton, menuItem, openForm } from "../elements/dialog.js";
@@ -54,6 +56,7 @@ export function usersScreen() {
           { ...actionsColumn, cell: (row) => menuButton({ label: `More on ${row.name}`, icon: "more", kind: "plain", hides: true, items: () => [
             menuItem({ label: "Edit…", icon: "edit", denied: denial("PATCH /admin/1/users"), onclick: () => edit(row, first.reload) }),
             menuItem({ label: "Set password…", icon: "key", denied: denial("POST /admin/1/users/password"), onclick: () => setPassword(row, first.reload) }),
+            place.peek().container ? menuItem({ label: "Act as this user…", icon: "user", denied: actAsDenial(), onclick: () => openActAs(row.name) }) : null,
             menuItem({ label: "Delete…", icon: "trash", danger: true, denied: denial("DELETE /admin/1/users"), onclick: () => remove(row.name, first.reload) }),
           ] }) },
         ] }),

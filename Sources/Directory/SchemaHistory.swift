@@ -1,0 +1,115 @@
+import Foundation
+import GRDB
+package import RecordModel
+import Wire
+
+/// One version of a schema, as it was.
+package struct SchemaRevision: Hashable, Sendable {
+    /// Why a version came.
+    package enum Cause: String, Hashable, Sendable, CaseIterable {
+        /// An administrator changed it; in production that is a deploy or an import.
+        case change
+        /// Development was made what production is.
+        case reset
+        /// A save added to it. Of such versions in a row, the last one is kept.
+        case growth
+        /// It was there before histories were kept, or with the container.
+        case earlier
+    }
+
+    /// From 1, one more with every change.
+    package var version: UInt64
+    /// Milliseconds since 1970; 0 where that is not known.
+    package var time: Int64
+    /// As the audit log names them; empty where that is not known.
+    package var actor: String
+    /// Why it came.
+    package var cause: Cause
+    /// The schema itself.
+    package var schema: Schema
+}
+
+/// The earlier versions of schemas.
+enum SchemaHistory {
+    /// Versions of an environment that are kept, and bytes of them.
+    static let versionsMax = 100
+    static let bytesMax = 4_000_000
+
+    /// Empty below `FeatureLevel.administration`.
+    static let table = """
+        CREATE TABLE IF NOT EXISTS schema_history (
+            container TEXT NOT NULL, environment TEXT NOT NULL, version INTEGER NOT NULL, time INTEGER NOT NULL,
+            actor TEXT NOT NULL, cause TEXT NOT NULL, body BLOB NOT NULL,
+            PRIMARY KEY (container, environment, version)) STRICT, WITHOUT ROWID;
+        """
+
+    /// Keeps the version that is about to be replaced, where it is not kept yet.
+    static func keepPresent(_ key: SchemaKey, in db: Database) throws {
+        try db.execute(
+            sql: """
+                INSERT OR IGNORE INTO schema_history (container, environment, version, time, actor, cause, body)
+                SELECT container, environment, version, 0, '', 'earlier', body FROM schema
+                WHERE container = ? AND environment = ?
+                """, arguments: [key.container, key.environment.rawValue])
+    }
+
+    /// Keeps a version that has just come, and lets go of the oldest.
+    static func add(
+        _ schema: VersionedSchema, of key: SchemaKey, by origin: AuditOrigin?, _ cause: SchemaRevision.Cause,
+        in db: Database
+    ) throws {
+        let place: StatementArguments = [key.container, key.environment.rawValue]
+        if cause == .growth {
+            try db.execute(
+                sql: """
+                    DELETE FROM schema_history WHERE container = ? AND environment = ? AND cause = 'growth'
+                    AND version = ?
+                    """, arguments: place + [Int64(schema.version) - 1])
+        }
+        try db.execute(
+            sql: """
+                INSERT OR REPLACE INTO schema_history (container, environment, version, time, actor, cause, body)
+                VALUES (?, ?, ?, ?, ?, ?, ?)
+                """,
+            arguments: place + [
+                Int64(schema.version), origin?.time ?? 0, origin?.actor ?? "", cause.rawValue,
+                Data(schema.schema.encoded()),
+            ])
+        // The newest stays, however large it is.
+        try db.execute(
+            sql: """
+                DELETE FROM schema_history WHERE container = ?1 AND environment = ?2 AND version < ?3 AND version IN (
+                    SELECT version FROM (
+                        SELECT version, ROW_NUMBER() OVER newest AS place, SUM(LENGTH(body)) OVER newest AS bytes
+                        FROM schema_history WHERE container = ?1 AND environment = ?2
+                        WINDOW newest AS (ORDER BY version DESC))
+                    WHERE place > ?4 OR bytes > ?5)
+                """,
+            arguments: place + [Int64(schema.version), versionsMax, bytesMax])
+    }
+}
+
+extension AccountReader {
+    /// The versions of a schema that are kept, the newest first.
+    /// - Parameter before: only versions below this one; nil: all.
+    package func schemaHistory(
+        of key: SchemaKey, before: UInt64? = nil, limit: Int
+    ) throws -> [SchemaRevision] {
+        let rows = try Row.fetchAll(
+            db,
+            sql: """
+                SELECT version, time, actor, cause, body FROM schema_history
+                WHERE container = ? AND environment = ? AND version < ? ORDER BY version DESC LIMIT ?
+                """,
+            arguments: [
+                key.container, key.environment.rawValue, Int64(clamping: before ?? UInt64(Int64.max)), limit,
+            ])
+        return try rows.map { row in
+            guard let cause = SchemaRevision.Cause(rawValue: row[3]) else { throw WireError.invalidValue(field: 4) }
+            let body: Data = row[4]
+            return SchemaRevision(
+                version: UInt64(row[0] as Int64), time: row[1], actor: row[2], cause: cause,
+                schema: try Schema(decoding: [UInt8](body)))
+        }
+    }
+}
