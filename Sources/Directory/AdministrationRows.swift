@@ -48,6 +48,14 @@ enum AdministrationRows {
         return try DirectoryTables.remove([token], in: db)
     }
 
+    /// Ends the times as a user that began in a session of the console.
+    static func endActing(of name: String, in session: String, _ db: Database) throws -> [DirectoryChange] {
+        try DirectoryTables.remove(
+            DirectoryTables.consoleTokens(of: name, in: db).filter { token in
+                if case .acting(let acting) = token.kind { acting.consoleSession == session } else { false }
+            }, in: db)
+    }
+
     // MARK: Containers
 
     private static func describe(_ details: ContainerDetails, in db: Database) throws -> [DirectoryChange] {
@@ -76,10 +84,18 @@ enum AdministrationRows {
 
     // MARK: Tokens and keys
 
+    static func unknownToken(_ id: String) -> ServiceError {
+        ServiceError(.notFound, "no token '\(AuditText.id(id))': `zonekeeper token list` shows those that exist")
+    }
+
+    static func unknownKey(_ id: String) -> ServiceError {
+        ServiceError(.notFound, "no server key '\(AuditText.id(id))': `zonekeeper key list` shows those that exist")
+    }
+
     private static func changeToken(
         _ id: String, _ label: String?, _ origins: [String]?, in db: Database
     ) throws -> [DirectoryChange] {
-        guard let old = try DirectoryTables.token(id, in: db) else { throw DirectoryTables.unknownToken(id) }
+        guard let old = try DirectoryTables.token(id, in: db) else { throw unknownToken(id) }
         guard case .api(let container, let environment, _, let callbackURL) = old.kind else {
             throw ServiceError(.badRequest, "the token '\(AuditText.id(id))' is not an app's: only these are changed")
         }
@@ -104,7 +120,7 @@ enum AdministrationRows {
         _ id: String, in db: Database, _ change: (inout ServerKey) -> Void
     ) throws -> [DirectoryChange] {
         guard let old: ServerKey = try db.message("SELECT body FROM server_key WHERE id = ?", [id]) else {
-            throw DirectoryTables.unknownKey(id)
+            throw unknownKey(id)
         }
         var key = old
         change(&key)

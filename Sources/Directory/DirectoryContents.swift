@@ -38,13 +38,7 @@ struct DirectoryContents: Equatable, Sendable {
             containers[deletion.name] = nil
             deletions[deletion.name] = deletion
         case .containerRestored(let name): containers[name] = deletions.removeValue(forKey: name)?.created
-        case .containerRemoved(let name):
-            deletions[name] = nil
-            containerDetails[name] = nil
-            containerKeys[name] = nil
-            for environment in Environment.allCases {
-                schemas[SchemaKey(container: name, environment: environment)] = nil
-            }
+        case .containerRemoved(let name): forget(name)
         case .schema(let key, let schema): schemas[key] = schema
         case .containerKey(let container, let key): containerKeys[container, default: []].append(key)
         case .accountAdded, .accountChanged: break
@@ -66,6 +60,15 @@ struct DirectoryContents: Equatable, Sendable {
         case .secret(let new): secret = new
         case .administrators(let all): administrators = Dictionary(uniqueKeysWithValues: all.map { ($0.name, $0) })
         case .audit(let log, let bounds): audit[log] = bounds
+        }
+    }
+
+    private mutating func forget(_ container: String) {
+        deletions[container] = nil
+        containerDetails[container] = nil
+        containerKeys[container] = nil
+        for environment in Environment.allCases {
+            schemas[SchemaKey(container: container, environment: environment)] = nil
         }
     }
 

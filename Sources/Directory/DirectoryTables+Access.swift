@@ -243,30 +243,18 @@ extension DirectoryTables {
 
     static func revokeToken(_ id: String, in db: Database) throws -> [DirectoryChange] {
         guard let token: Token = try db.message("SELECT body FROM token WHERE id = ?", [id]) else {
-            throw unknownToken(id)
+            throw AdministrationRows.unknownToken(id)
         }
         try Invariant.check(token.id == id, "token \(id) is stored as \(token.id)")
         try db.execute(sql: "DELETE FROM token WHERE id = ?", arguments: [id])
         try db.checkOneRow("the end of token \(id)")
         var changes = try SessionTotals.changes(byRemoving: [token], in: db)
-        if case .console(let name, _) = token.kind { changes += try endActing(of: name, in: id, db) }
+        if case .console(let name, _) = token.kind { changes += try AdministrationRows.endActing(of: name, in: id, db) }
         guard case .administrator(let name) = token.kind,
             try !settings(in: db).administrators.contains(where: { $0.name == name })
         else { return changes }
         // Nothing is left by which somebody of this name could have a role.
         return try changes + endConsole(of: name, in: db)
-    }
-
-    /// Ends the times as a user that began in a session of the console.
-    private static func endActing(of name: String, in session: String, _ db: Database) throws -> [DirectoryChange] {
-        try remove(
-            consoleTokens(of: name, in: db).filter { token in
-                if case .acting(let acting) = token.kind { acting.consoleSession == session } else { false }
-            }, in: db)
-    }
-
-    static func unknownToken(_ id: String) -> ServiceError {
-        ServiceError(.notFound, "no token '\(AuditText.id(id))': `zonekeeper token list` shows those that exist")
     }
 
     static func endSessions(of accountID: String, in db: Database) throws -> [DirectoryChange] {
@@ -299,14 +287,8 @@ extension DirectoryTables {
 
     static func revokeServerKey(_ id: String, in db: Database) throws -> [DirectoryChange] {
         try db.execute(sql: "DELETE FROM server_key WHERE id = ?", arguments: [id])
-        guard db.changesCount > 0 else {
-            throw unknownKey(id)
-        }
+        guard db.changesCount > 0 else { throw AdministrationRows.unknownKey(id) }
         return [.serverKeyRemoved(id: id)]
-    }
-
-    static func unknownKey(_ id: String) -> ServiceError {
-        ServiceError(.notFound, "no server key '\(AuditText.id(id))': `zonekeeper key list` shows those that exist")
     }
 
     static func removeServerKeys(of accountID: String, in db: Database) throws -> [DirectoryChange] {

@@ -72,26 +72,14 @@ package enum DirectoryTables {
         var result: (outcome: DirectoryOutcome, changes: [DirectoryChange]) = (.done(version: 0), [])
         if let command = entry.command {
             result = try apply(command, at: level, in: db)
-            if level >= .administration { try keepHistory(command, result.changes, by: entry.origin, in: db) }
+            if level >= .administration {
+                try SchemaHistory.keep(result.changes, of: command, by: entry.origin, in: db)
+            }
         }
         let events = AuditedEvents(entry, result.outcome)
         result.changes += try appendAudit(events.changes, to: .changes, in: db)
         result.changes += try appendAudit(events.requestsWithinBudget(in: db), to: .requests, in: db)
         return result
-    }
-
-    /// Keeps the versions of schemas that a command made.
-    private static func keepHistory(
-        _ command: DirectoryCommand, _ changes: [DirectoryChange], by origin: AuditOrigin?, in db: Database
-    ) throws {
-        for case .schema(let key, let schema) in changes {
-            let cause: SchemaRevision.Cause =
-                switch command {
-                case .setSchema(_, _, _, let growth): growth == nil ? .change : .growth
-                default: .reset
-                }
-            try SchemaHistory.add(schema, of: key, by: origin, cause, in: db)
-        }
     }
 
     /// Applies one command without a word in the audit log.

@@ -53,8 +53,22 @@ enum SchemaHistory {
                 """, arguments: [key.container, key.environment.rawValue])
     }
 
+    /// Keeps the versions of schemas that a command made.
+    static func keep(
+        _ changes: [DirectoryChange], of command: DirectoryCommand, by origin: AuditOrigin?, in db: Database
+    ) throws {
+        for case .schema(let key, let schema) in changes {
+            let cause: SchemaRevision.Cause =
+                switch command {
+                case .setSchema(_, _, _, let growth): growth == nil ? .change : .growth
+                default: .reset
+                }
+            try add(schema, of: key, by: origin, cause, in: db)
+        }
+    }
+
     /// Keeps a version that has just come, and lets go of the oldest.
-    static func add(
+    private static func add(
         _ schema: VersionedSchema, of key: SchemaKey, by origin: AuditOrigin?, _ cause: SchemaRevision.Cause,
         in db: Database
     ) throws {

@@ -137,6 +137,8 @@ package struct AuditOrigin: Hashable, Sendable, WireMessage {
 
     /// The actor of administration by the token that every node has in a file.
     package static let administrator = "administrator"
+    /// The actor of requests without a credential.
+    package static let anonymous = "anonymous"
 
     /// The actor of administration by an administrator's own token.
     package static func administrator(named name: String) -> String { "\(administrator) \(name)" }

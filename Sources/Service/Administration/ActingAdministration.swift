@@ -40,7 +40,7 @@ package struct ActingAdministration: Sendable {
         let directory = try await administration.directory(with: place.container)
         let allowed = try Self.minutesAllowed(in: place, by: directory)
         let account = try await administration.account(named: user)
-        try await service.requireAdministrationLevel()
+        try await administration.requireLevel()
         let now = try service.trustedNow()
         let session = ActingSession(
             by: access.name ?? "", in: access.session?.id ?? "", as: account.id, of: place, reason: reason,
@@ -109,21 +109,20 @@ package struct ActingCredential: Hashable, Sendable {
         self.id = id
         self.access = access
     }
-}
 
-extension RecordService {
     /// Who asks, where an administrator acts as a user: judged by the directory as it is now, under the node's lease,
     /// so that nothing goes on after an end that was acknowledged.
     /// - Throws: `ACCESS_DENIED` where the time is over, is another's or elsewhere, or may only read and `writes`.
     func admitted(
-        _ credential: ActingCredential, to target: Target, writes: Bool
+        by service: RecordService, to target: Target, writes: Bool
     ) async throws(RequestFailure) -> AdmittedRequest {
+        let node = service.node
         try await ask(await node.requireDirectory())
-        if node.directory.snapshot.token(withID: credential.id) == nil { try await refreshDirectory() }
+        if node.directory.snapshot.token(withID: id) == nil { try await service.refreshDirectory() }
         let directory = node.directory.snapshot
-        guard case .acting(let session)? = directory.token(withID: credential.id)?.kind,
-            session.belongs(to: credential.access), try trustedNow() < session.expires,
-            let account = try await accounts.read({ try $0.account(withID: session.accountID) })
+        guard case .acting(let session)? = directory.token(withID: id)?.kind,
+            session.belongs(to: access), try service.trustedNow() < session.expires,
+            let account = try await service.accounts.read({ try $0.account(withID: session.accountID) })
         else {
             throw .accessDenied("your time as a user is over, or never was: `zonekeeper act-as start` begins another")
         }
@@ -135,24 +134,16 @@ extension RecordService {
         }
         // Either may have been taken away meanwhile.
         _ = try ActingAdministration.minutesAllowed(in: place, by: directory)
-        try ConsoleAccess(self).access(named: credential.access.name, session: credential.access.session).require(
-            AdministratorNeed(.admin, .container), container: place.container, environment: place.environment, now: now)
+        try ConsoleAccess(service).access(named: access.name, session: access.session).require(
+            AdministratorNeed(.admin, .container), container: place.container, environment: place.environment,
+            now: service.now)
         if writes, !session.mayWrite {
             throw .accessDenied("you act as user '\(account.name)' to read only: nothing was changed")
         }
         var admitted = Admitted(
             caller: Admission.caller(session.accountID, for: target, in: directory), accountID: session.accountID)
         admitted.accountName = account.name
-        admitted.administrator = credential.access.actor
+        admitted.administrator = access.actor
         return AdmittedRequest(admitted: admitted, directory: directory)
-    }
-
-    /// - Throws: `TRY_AGAIN_LATER` while a node of the cluster runs a build that does not know what came with the
-    ///   level.
-    func requireAdministrationLevel() async throws(RequestFailure) {
-        if await node.has(.administration, in: .directory) { return }
-        throw .nothingDone(
-            "this needs feature level \(FeatureLevel.administration), which comes into force once every node runs this "
-                + "build; see `zonekeeper cluster status`")
     }
 }

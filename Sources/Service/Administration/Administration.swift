@@ -40,7 +40,16 @@ package struct Administration: Sendable {
     }
 
     /// Who makes a token, as it is kept with it; empty while a node does not know that it is.
-    func maker() async -> String { await service.node.has(.administration, in: .directory) ? origin.actor : "" }
+    func maker() async -> String { await service.node.levels.has(.administration, in: .directory) ? origin.actor : "" }
+
+    /// - Throws: `TRY_AGAIN_LATER` while a node of the cluster runs a build that does not know what came with the
+    ///   level.
+    func requireLevel() async throws(RequestFailure) {
+        if await service.node.levels.has(.administration, in: .directory) { return }
+        throw .nothingDone(
+            "this needs feature level \(FeatureLevel.administration), which comes into force once every node runs this "
+                + "build; see `zonekeeper cluster status`")
+    }
 
     /// The directory as it is now, with a container.
     /// - Throws: `NOT_FOUND` where there is no such container, or it was deleted.
@@ -144,7 +153,7 @@ package struct TokenAdministration: Sendable {
     /// Gives an API token another label or other origins; nil leaves them.
     /// - Returns: the token as it is then.
     package func change(_ id: String, label: String?, origins: [String]?) async throws(RequestFailure) -> Token {
-        try await administration.service.requireAdministrationLevel()
+        try await administration.requireLevel()
         try await administration.change(.administration(.changeToken(id: id, label: label, origins: origins)))
         if let token = administration.service.directory.token(withID: id) { return token }
         throw .notFound("the token was revoked meanwhile")
@@ -174,7 +183,7 @@ package struct KeyAdministration: Sendable {
 
     /// Gives a key another label.
     package func relabel(_ id: String, _ label: String) async throws(RequestFailure) {
-        try await administration.service.requireAdministrationLevel()
+        try await administration.requireLevel()
         try await administration.change(.administration(.changeKey(id: id, label: label)))
     }
 

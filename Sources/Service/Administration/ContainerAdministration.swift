@@ -49,7 +49,7 @@ package struct ContainerAdministration: Sendable {
         var details = try await administration.directory(with: name).details(of: name)
         if let isHidden { details.isHidden = isHidden }
         if let note { details.note = note }
-        try await service.requireAdministrationLevel()
+        try await administration.requireLevel()
         try await administration.change(.administration(.describeContainer(details)))
         return details
     }
@@ -95,7 +95,7 @@ package struct ContainerAdministration: Sendable {
         // Builds without the cluster's secret do not know these, and could not follow the command.
         if changes.contains(where: { Self.assetLimits.contains($0.limit) }) { _ = try await service.requireSecret() }
         if changes.contains(where: { Self.actingLimits.contains($0.limit) }) {
-            try await service.requireAdministrationLevel()
+            try await administration.requireLevel()
         }
         try await administration.change(.setLimits(container: container, changes))
         return service.directory

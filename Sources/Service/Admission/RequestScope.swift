@@ -102,7 +102,7 @@ extension RecordService {
     ) async throws(RequestFailure) -> AdmittedRequest {
         let context: AdmittedRequest
         if let acting {
-            context = try await admitted(acting, to: scope.target, writes: scope.isWrite)
+            context = try await acting.admitted(by: self, to: scope.target, writes: scope.isWrite)
         } else if let administrator = credentials.administrator {
             var admitted = Admitted(caller: .administrator)
             admitted.administrator = administrator
@@ -139,15 +139,18 @@ extension RecordService {
 
     /// Who asks, for the audit log, also where that was not found out.
     package func origin(_ admitted: Admitted?, requestID: String, address: String?) -> AuditOrigin {
-        AuditOrigin(actor: actor(admitted), requestID: requestID, address: address ?? "", time: now)
+        AuditOrigin(
+            actor: admitted?.actor ?? AuditOrigin.anonymous, requestID: requestID, address: address ?? "", time: now)
     }
+}
 
-    private func actor(_ admitted: Admitted?) -> String {
-        guard let admitted else { return "anonymous" }
-        if admitted.caller.isAdministrator { return admitted.administrator ?? AuditOrigin.administrator }
-        if let key = admitted.keyID { return "key \(key)" }
-        guard let id = admitted.accountID else { return "anonymous" }
-        let user = "user \(admitted.accountName ?? id)"
-        return admitted.administrator.map { "\($0) as \(user)" } ?? user
+extension Admitted {
+    /// Who asks, as the audit log names them.
+    fileprivate var actor: String {
+        if caller.isAdministrator { return administrator ?? AuditOrigin.administrator }
+        if let keyID { return "key \(keyID)" }
+        guard let accountID else { return AuditOrigin.anonymous }
+        let user = "user \(accountName ?? accountID)"
+        return administrator.map { "\($0) as \(user)" } ?? user
     }
 }

@@ -43,7 +43,7 @@ package final class TokenUses: Sendable {
             defer { ids = [] }
             return ids.sorted()
         }
-        guard !ids.isEmpty, await service.node.has(.administration, in: .directory) else { return }
+        guard !ids.isEmpty, await service.node.levels.has(.administration, in: .directory) else { return }
         for start in stride(from: 0, to: ids.count, by: AdministrationCommand.usesMax) {
             let some = Array(ids[start..<min(start + AdministrationCommand.usesMax, ids.count)])
             let entry = DirectoryEntry(.administration(.noteUses(ids: some, time: service.now)))

@@ -115,7 +115,7 @@ package struct PreferenceWatch: Sendable {
     /// - Throws: what a new request would be refused with.
     package func requireCaller() async throws(RequestFailure) {
         if let acting {
-            let asked = try await service.admitted(acting, to: target, writes: false)
+            let asked = try await acting.admitted(by: service, to: target, writes: false)
             guard asked.admitted.caller.user == store.user else { throw Self.otherUser }
             return
         }

@@ -56,8 +56,30 @@ struct WebCall: Sendable {
                 signature: request.headers[Self.signature]))
     }
 
-    /// The time as a user that an administrator's request names; nil where it names none.
-    var actingID: String? { request.headers[Self.actAs].flatMap { $0.isEmpty ? nil : $0 } }
+    /// Whether an administrator's request names a time as a user.
+    var namesUser: Bool { request.headers[Self.actAs]?.isEmpty == false }
+
+    /// The time as a user that a request names; nil where it names none.
+    /// - Parameter administrator: who sends it; nil where it is a client's.
+    func acting(_ administrator: AdministratorAccess?) throws(RequestFailure) -> ActingCredential? {
+        guard namesUser, let id = request.headers[Self.actAs] else { return nil }
+        if let administrator { return ActingCredential(id: id, access: administrator) }
+        throw .badRequest("X-Zonekeeper-Act-As goes with an administrator's request, and with no other credential")
+    }
+
+    /// Holds a request for data against what the administrator who sends it may do. What one who acts as a user may do
+    /// is the user's matter, and judged with the request.
+    func require(_ administrator: AdministratorAccess, _ route: DataRoute, now: Int64) throws(RequestFailure) {
+        if namesUser { return }
+        guard !route.target.needsUser else {
+            throw .accessDenied(
+                "the administrator may use public data, but no private data and no preferences, other than as a user "
+                    + "(`zonekeeper act-as`)")
+        }
+        try administrator.require(
+            AdministratorNeed(route.leastRole, .container), container: route.target.container,
+            environment: route.target.environment, now: now)
+    }
 
     /// What follows `Authorization: Bearer`.
     var bearerToken: Substring? {

@@ -237,17 +237,15 @@ extension WebResponder {
         let service = context.service
         var (credentials, scope) = (call.credentials, route.scope)
         let signature = try call.signature()
-        var acting: ActingCredential?
+        var administrator: AdministratorAccess?
         // A request with tokens is a client's, whatever else it says of its sender.
         if credentials.apiToken == nil, call.bearerToken != nil || signature == nil {
-            let administrator = try await administrator(call, route, &headers)
-            credentials.administrator = administrator?.actor
-            acting = administrator.flatMap { access in call.actingID.map { ActingCredential(id: $0, access: access) } }
+            administrator = try await self.administrator(call, &headers)
+            if let administrator { try call.require(administrator, route, now: service.now) }
         }
+        credentials.administrator = administrator?.actor
+        let acting = try call.acting(administrator)
         if acting != nil { scope.rate = .acting }
-        guard acting != nil || call.actingID == nil else {
-            throw .badRequest("X-Zonekeeper-Act-As goes with an administrator's request, and with no other credential")
-        }
         let precheck = try await service.precheck(credentials, signature, for: scope, address: call.address)
         headers.add("RateLimit-Policy", "\"\(scope.rate.rawValue)\";q=\(precheck.rateLimit);w=1")
         let body = try await context.bodies.read(
@@ -273,22 +271,4 @@ extension WebResponder {
     }
 
     private static let watchBodyBytesMax = 4 << 10
-
-    /// The administrator who sends a request for data; nil where it is a client. What one who acts as a user may do is
-    /// the user's matter, and judged with the request.
-    private func administrator(
-        _ call: WebCall, _ route: DataRoute, _ headers: inout AnswerHeaders
-    ) async throws(RequestFailure) -> AdministratorAccess? {
-        guard let administrator = try await administrator(call, &headers) else { return nil }
-        if call.actingID != nil { return administrator }
-        guard !route.target.needsUser else {
-            throw .accessDenied(
-                "the administrator may use public data, but no private data and no preferences, other than as a user "
-                    + "(`zonekeeper act-as`)")
-        }
-        try administrator.require(
-            AdministratorNeed(route.leastRole, .container), container: route.target.container,
-            environment: route.target.environment, now: context.service.now)
-        return administrator
-    }
 }
