@@ -2,8 +2,9 @@ package import Admission
 package import Cluster
 package import Directory
 package import Logging
+import PeerTransport
 package import RaftCore
-import RecordModel
+package import RecordModel
 import RecordStore
 package import Telemetry
 package import Wire
@@ -28,6 +29,8 @@ package final class RecordService: Sendable {
     package let unsavedUploads: UnsavedUploads
     /// Tells webhooks of changes.
     package let webhooks: WebhookDeliverer
+    /// What this node remembers of its requests.
+    package let requests: RequestJournal
     /// Requests whose credentials were wrong, by address.
     let failedAuthentications: AddressLimiter
     /// Attempts to sign in or up.
@@ -47,13 +50,15 @@ package final class RecordService: Sendable {
         accounts = Accounts(of: node)
         signer = node.settings.encryptionKey.map { SessionSigner(clusterKey: $0) }
         rotation = SessionRotation(sessionsMax: 200_000)
-        failedAuthentications = AddressLimiter(perMinute: 3_000, burst: 1_500, addressesMax: 50_000)
+        failedAuthentications = AddressLimiter(
+            perMinute: Self.failedAuthenticationsPerMinute, burst: 1_500, addressesMax: 50_000)
         watches = WatchHub(
             platform: node.platform, watchesMax: settings.watchesMax, watchesPerUserMax: settings.watchesPerUserMax)
         follower = StoreFollower(node: node, hub: watches)
         usage = UsageMeter(platform: node.platform)
         audit = AuditTrail(platform: node.platform)
         webhooks = WebhookDeliverer(platform: node.platform, settings: settings.webhooks, logger: logger)
+        requests = RequestJournal(platform: node.platform, bytesMax: settings.requestLogBytesMax)
         unsavedUploads = UnsavedUploads(uploadsMax: node.settings.assets.uploadsMax)
         peerExchange = PeerExchange(
             node: node, rotation: rotation, watches: watches, unsavedUploads: unsavedUploads, logger: logger)
@@ -64,7 +69,7 @@ package final class RecordService: Sendable {
     package func start() {
         // First: what changes before is in the first look of any watch.
         node.changes.listen { [weak watches] in watches?.hear($0) }
-        peerExchange.start()
+        peerExchange.start { [weak self] inquiry in await self?.answer(to: inquiry) }
         watches.start()
         follower.start()
         usage.start(self)
@@ -124,8 +129,11 @@ package final class RecordService: Sendable {
     }
 
     /// A name that nothing else has, ordered by time.
-    package func newName() -> String {
-        UUIDv7(milliseconds: now, random: (node.platform.random(), node.platform.random())).text
+    package func newName() -> String { newID().text }
+
+    /// The same, as bytes.
+    package func newID() -> UUIDv7 {
+        UUIDv7(milliseconds: now, random: (node.platform.random(), node.platform.random()))
     }
 
     /// What seals and signs what clients carry from one request to another, on whichever node they come to.
@@ -173,8 +181,11 @@ extension RecordService {
     package func deadline() -> Deadline { node.deadline() }
 
     /// Does a request's work under its name, by which the logs of all nodes that have a part in it have it.
-    package func tracing<Value>(_ id: String, _ work: () async -> Value) async -> Value {
-        await RequestTrace.$current.withValue(RequestTrace(id: id)) { await work() }
+    /// - Returns: what comes of it, and the other nodes that were asked, ascending.
+    package func tracing<Value>(_ id: String, _ work: () async -> Value) async -> (Value, nodes: [UInt64]) {
+        let trace = RequestTrace(id: id)
+        let value = await RequestTrace.$current.withValue(trace) { await work() }
+        return (value, trace.nodes.map(\.rawValue))
     }
 
     /// Logs a request that failed, here and on every node that had a part in it.
@@ -302,6 +313,8 @@ package struct ServiceSettings: Sendable {
     package var watchesMax = 1_000_000
     /// Watches at once of one user's preferences in a container's environment.
     package var watchesPerUserMax = 32
+    /// What the log of requests takes in memory, in bytes: some 35,000 requests.
+    package var requestLogBytesMax = 16 << 20
     /// Where deliveries to webhooks may go.
     package var webhooks = WebhookSettings()
 

@@ -103,18 +103,28 @@ extension Lane: PeerTransportDelegate {
                 return reply(.failure(.refused("this data folder of node \(node) is not the one that counts")))
             }
             switch request {
-            case .propose(let group, let command):
+            case .propose(let group, let command, let origin):
                 if let refusal = refusal(of: command, for: group, from: node) {
                     return answer(NodeReply(.failure(refusal)))
                 }
+                let answer = hops.noting(origin, .write, of: group, from: node, platform.clock, answer)
                 propose(command, to: group) { answer(NodeReply($0)) }
             case .read(let group, let request, let terms):
+                let answer = hops.noting(terms.origin, .read, of: group, from: node, platform.clock, answer)
                 read(request, from: group, ticket(of: terms)) { answer(NodeReply($0)) }
             case .confer(let group, let request):
                 confer(request, of: group) { answer(NodeReply($0)) }
             case .tell(let message):
                 services.current?.hear(message, from: node)
                 answer(.done([]))
+            case .inquire(let question):
+                guard let services = services.current else {
+                    return answer(.unavailable("node \(settings.nodeID) is starting"))
+                }
+                services.answer(question) { [nodeID = settings.nodeID] bytes in
+                    let unknown = "node \(nodeID) runs a build that cannot answer this"
+                    answer(bytes.map { .done($0) } ?? .unavailable(unknown))
+                }
             case .catchUp:
                 catchUp { answer($0 ? .done([]) : .unavailable("the directory's leader cannot be asked")) }
             case .snapshot(let chunk):

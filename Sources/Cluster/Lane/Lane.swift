@@ -25,6 +25,8 @@ package final class Lane: @unchecked Sendable {
     let pools: WorkPools
     /// What answers other nodes for the layers above.
     let services = ServiceHolder()
+    /// What was done for requests of other nodes' clients.
+    let hops = HopLog()
     /// Waits until this node knows what the directory holds; set before the lane starts.
     var catchUp: @Sendable (@escaping @Sendable (Bool) -> Void) -> Void = { $0(false) }
     var transport: (any PeerNetwork)?

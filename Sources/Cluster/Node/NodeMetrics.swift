@@ -73,7 +73,7 @@ package enum NodeMetrics {
     }
 
     /// User and system time of this process so far.
-    private static func cpuSeconds() -> Double {
+    package static func cpuSeconds() -> Double {
         var usage = rusage()
         getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)
         return Double(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec)

@@ -9,6 +9,9 @@ package protocol NodeServices: Sendable {
     func confer(_ request: [UInt8], as leadership: Leadership) -> [UInt8]
     /// Takes what another node has to tell. Called on the lane's event loop: short, and never blocking.
     func hear(_ message: [UInt8], from node: NodeID)
+    /// Answers a question of another node, whatever this one leads. Called on the lane's event loop: never blocking.
+    /// - Parameter reply: called once, on any thread; nil where this build does not know the question.
+    func answer(_ question: [UInt8], reply: @escaping @Sendable ([UInt8]?) -> Void)
 }
 
 /// This node's lead of a group at one moment. Another node may lead in a later term already, for as long as an election

@@ -122,8 +122,12 @@ extension RecordService {
             ServiceError(
                 .throttled,
                 "too many requests from this address failed to authenticate; wait, and mend the token or key",
-                retryAfterSeconds: Double(failedAuthentications.retryAfterMilliseconds(address, now: now)) / 1_000))
+                retryAfterSeconds: Double(failedAuthentications.retryAfterMilliseconds(address, now: now)) / 1_000)
+        ).by("failedAuthentications", limit: Self.failedAuthenticationsPerMinute)
     }
+
+    /// Of one address.
+    static let failedAuthenticationsPerMinute = 3_000
 
     /// The web auth token that takes the place of the one that a request came with.
     /// - Throws: `AUTHENTICATION_REQUIRED` where that one was replaced too long ago.
@@ -173,9 +177,11 @@ extension RecordService {
             notes.rate = RequestNotes.Rate(kind: key.kind, remaining: remaining, resetMilliseconds: reset)
         case .refused(let milliseconds):
             notes.rate = RequestNotes.Rate(kind: key.kind, remaining: 0, resetMilliseconds: milliseconds)
+            let limit = RateExchange.limit(of: key, in: directory)
             throw .throttled(
-                "container '\(key.container)' takes \(RateExchange.limit(of: key, in: directory)) \(name) a second over all nodes; come back after retryAfter seconds",
-                retryAfterSeconds: Double(milliseconds) / 1_000)
+                "container '\(key.container)' takes \(limit) \(name) a second over all nodes; come back after retryAfter seconds",
+                retryAfterSeconds: Double(milliseconds) / 1_000
+            ).by(key.kind.rawValue, limit: Int(limit), used: Int(limit))
         case .needsShare: preconditionFailure("the exchange decides or throws")
         }
     }
@@ -206,7 +212,7 @@ extension RecordService {
             case .nodeQueueFull: "too many requests wait on this node"
             case .cancelled: "this node has too much to do, and the request's turn did not come in time"
             }
-        throw .nothingDone(reason)
+        throw .nothingDone(reason).by(ContainerLimit.concurrentRequests.rawValue, limit: limit, used: load.inside)
     }
 
     private static let amplePlaces = 256

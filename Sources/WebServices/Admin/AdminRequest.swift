@@ -11,6 +11,9 @@ struct AdminRequest: Sendable {
     /// Where browsers find this node.
     let serverURL: String
     let metrics: Metrics
+    let call: WebCall
+    /// Who asks, as it is at the moment of the call: what goes on for long must not outlive a session or a role.
+    let recheck: @Sendable () async throws(RequestFailure) -> AdministratorAccess
 
     var service: RecordService { administration.service }
 

@@ -13,6 +13,8 @@ struct DatabaseCall: Sendable {
     var body: [UInt8]
     /// Whether it came with GET, and so without a body.
     var isGet: Bool
+    /// What the log of requests is to say of it.
+    var note: RequestNote
 
     /// The request's body as one of the protocol's forms.
     func form<Form: WebRequest>(_: Form.Type) throws(RequestFailure) -> Form { try body.form() }
@@ -100,6 +102,15 @@ struct DataRoute: Sendable {
         }
     }
 
+    /// What it does, as series tell requests apart.
+    var group: OperationGroup {
+        switch action {
+        case .database(_, let action): action.group
+        case .keyValues: .preferences
+        case .notifications, .deviceTokens: .notifications
+        }
+    }
+
     /// What it is about, as the audit log names it.
     var subject: String {
         let data =
@@ -142,7 +153,14 @@ extension WebResponder {
     ) async throws(RequestFailure) -> Reply {
         var notes = RequestNotes()
         var held = 0
+        call.note.asks(route.name, route.group)
+        call.note.note { details in
+            details.container = route.target.container
+            details.environment = route.target.environment
+            if case .database(let database, _) = route.action { details.database = database }
+        }
         defer {
+            if let admitted = notes.admitted { call.note.admitted(admitted) }
             context.bodies.release(held)
             headers.allow(notes.admitted?.apiToken)
             headers.add(notes)
@@ -194,7 +212,8 @@ extension WebResponder {
         request.origin = call.origin
         request.clientID = try call.clientID()
         service.usage.carried(admitted.body.count, for: target)
-        return DatabaseCall(request: request, body: admitted.body, isGet: call.request.method == .get)
+        return DatabaseCall(
+            request: request, body: admitted.body, isGet: call.request.method == .get, note: call.note)
     }
 
     private func stream(
@@ -241,6 +260,7 @@ extension WebResponder {
         let body = try await context.bodies.read(
             call.request, bytesMax: scope.isWatch ? Self.watchBodyBytesMax : Limits.requestBodyBytesMax)
         held = body.count
+        call.note.note { $0.bytesIn = body.count }
         let deadline = service.deadline()
         if credentials.administrator == nil {
             credentials.signed = signature.map {
