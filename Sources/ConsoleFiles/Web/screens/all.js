@@ -6,11 +6,13 @@ import { containersScreen } from "./containers.js";
 import { deployScreen, resetScreen } from "./deploy.js";
 import { indexesScreen } from "./indexes.js";
 import { limitsScreen } from "./limits.js";
+import { logsScreen } from "./logs.js";
 import { recordsScreen } from "./records.js";
 import { rolesScreen } from "./roles.js";
 import { schemaTextScreen } from "./schematext.js";
 import { subscriptionsScreen } from "./subscriptions.js";
 import { teamScreen } from "./team.js";
+import { telemetryScreen } from "./telemetry.js";
 import { typesScreen } from "./types.js";
 import { usageScreen, zonesScreen } from "./usage.js";
 import { usersScreen } from "./users.js";
@@ -26,6 +28,8 @@ export const screens = {
   roles: { title: "Security Roles", icon: "role", show: rolesScreen, needsContainer: true },
   schema: { title: "Schema Text", icon: "text", show: schemaTextScreen, needsContainer: true },
   access: { title: "API Access", icon: "key", show: accessScreen, needsContainer: true },
+  logs: { title: "Logs", icon: "log", show: logsScreen, needsContainer: true },
+  telemetry: { title: "Telemetry", icon: "telemetry", show: telemetryScreen, needsContainer: true },
   usage: { title: "Usage", icon: "usage", show: usageScreen, needsContainer: true },
   limits: { title: "Limits", icon: "limit", show: limitsScreen, needsContainer: true },
   deploy: { title: "Deploy Schema Changes…", icon: "deploy", show: deployScreen, needsContainer: true },
@@ -40,6 +44,6 @@ export const screens = {
 export const groups = [
   { label: "Data", needsContainer: true, names: ["records", "zones", "subscriptions"] },
   { label: "Schema", needsContainer: true, names: ["types", "indexes", "roles", "schema"] },
-  { label: "Container", needsContainer: true, names: ["access", "usage", "limits", "deploy", "reset"] },
+  { label: "Container", needsContainer: true, names: ["access", "logs", "telemetry", "usage", "limits", "deploy", "reset"] },
   { label: "Server", needsContainer: false, names: ["containers", "users", "audit", "cluster", "team"] },
 ];
