@@ -2,9 +2,8 @@ package import Admission
 package import Cluster
 package import Directory
 package import Logging
-import PeerTransport
 package import RaftCore
-package import RecordModel
+import RecordModel
 import RecordStore
 package import Telemetry
 package import Wire
@@ -32,7 +31,7 @@ package final class RecordService: Sendable {
     /// What this node remembers of its requests.
     package let requests: RequestJournal
     /// Requests whose credentials were wrong, by address.
-    let failedAuthentications: AddressLimiter
+    let failedAuthentications = FailedAuthentications()
     /// Attempts to sign in or up.
     let signIns = SignInAttempts()
     /// How many requests this node works on at once, shared fairly between containers.
@@ -50,8 +49,6 @@ package final class RecordService: Sendable {
         accounts = Accounts(of: node)
         signer = node.settings.encryptionKey.map { SessionSigner(clusterKey: $0) }
         rotation = SessionRotation(sessionsMax: 200_000)
-        failedAuthentications = AddressLimiter(
-            perMinute: Self.failedAuthenticationsPerMinute, burst: 1_500, addressesMax: 50_000)
         watches = WatchHub(
             platform: node.platform, watchesMax: settings.watchesMax, watchesPerUserMax: settings.watchesPerUserMax)
         follower = StoreFollower(node: node, hub: watches)
@@ -69,7 +66,10 @@ package final class RecordService: Sendable {
     package func start() {
         // First: what changes before is in the first look of any watch.
         node.changes.listen { [weak watches] in watches?.hear($0) }
-        peerExchange.start { [weak self] inquiry in await self?.answer(to: inquiry) }
+        peerExchange.start { [weak self] inquiry in
+            guard let self else { return nil }
+            return await NodeInquiries(service: self).answer(to: inquiry)
+        }
         watches.start()
         follower.start()
         usage.start(self)
@@ -129,11 +129,8 @@ package final class RecordService: Sendable {
     }
 
     /// A name that nothing else has, ordered by time.
-    package func newName() -> String { newID().text }
-
-    /// The same, as bytes.
-    package func newID() -> UUIDv7 {
-        UUIDv7(milliseconds: now, random: (node.platform.random(), node.platform.random()))
+    package func newName() -> String {
+        UUIDv7(milliseconds: now, random: (node.platform.random(), node.platform.random())).text
     }
 
     /// What seals and signs what clients carry from one request to another, on whichever node they come to.
@@ -169,7 +166,7 @@ extension RecordService {
     package var metrics: MetricsRegistry { node.settings.metrics }
 
     /// What the node and its watches counted, as lines of Prometheus's text form.
-    package func metricLines() async -> [String] { await NodeMetrics.lines(of: node) + watches.lines }
+    package func metricLines() async -> [String] { await NodeMetrics.lines(of: node) + watches.lines + gate.lines }
 
     /// Whether a restore is under way.
     package var isRestoring: Bool { node.isRestoring }
@@ -181,11 +178,8 @@ extension RecordService {
     package func deadline() -> Deadline { node.deadline() }
 
     /// Does a request's work under its name, by which the logs of all nodes that have a part in it have it.
-    /// - Returns: what comes of it, and the other nodes that were asked, ascending.
-    package func tracing<Value>(_ id: String, _ work: () async -> Value) async -> (Value, nodes: [UInt64]) {
-        let trace = RequestTrace(id: id)
-        let value = await RequestTrace.$current.withValue(trace) { await work() }
-        return (value, trace.nodes.map(\.rawValue))
+    package func tracing<Value>(_ id: String, _ work: () async -> Value) async -> Value {
+        await RequestTrace.$current.withValue(RequestTrace(id: id)) { await work() }
     }
 
     /// Logs a request that failed, here and on every node that had a part in it.

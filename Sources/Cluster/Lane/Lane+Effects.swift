@@ -121,6 +121,7 @@ extension Lane {
             scheduleFlush(of: group)
         }
         if change.role == .follower { replica.leadershipSender = nil }
+        if change.role == .candidate { replica.elections += 1 }
         if change.role == .leader {
             replica.leadingSince = now
             // A new cluster shall not begin its work at a lower level than it need to.

@@ -59,6 +59,8 @@ final class Replica: @unchecked Sendable {
     var wakeAt: MonotonicTime
     /// When this node last became the leader.
     var leadingSince = MonotonicTime.zero
+    /// How often it stood for election.
+    var elections: UInt64 = 0
     /// The node that transferred leadership to this replica although it is not preferred. Nil if it was elected, or
     /// follows.
     var leadershipSender: NodeID?
@@ -181,6 +183,8 @@ package struct ReplicaStatus: Sendable {
     package var isVoter = true
     /// How many effects on other groups wait to be delivered.
     package var waitingEffects = 0
+    /// How often this replica stood for election since the node was started.
+    package var elections: UInt64 = 0
 }
 
 /// Whether anybody still wants the answer to a read. It goes with the read, which asks before it begins and again while

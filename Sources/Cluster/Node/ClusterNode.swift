@@ -48,8 +48,6 @@ package final class ClusterNode: Sendable {
     let lease: DirectoryLease
     let membership = Mutex(MembershipState())
     private let running = Mutex(Running())
-    /// When the node was made.
-    package let started: MonotonicTime
     /// What is done when the node must not go on.
     let fatal = Mutex<@Sendable (String) -> Void>({ _ in })
 
@@ -63,7 +61,6 @@ package final class ClusterNode: Sendable {
     /// - Throws: `NodeStartError` or `PeerTransportError` where certificates or the configuration cannot be used.
     init(parts: NodeParts) throws {
         platform = parts.platform
-        started = parts.platform.clock.now
         settings = parts.settings
         configured = parts.configured
         folder = parts.keeper.folder
@@ -180,9 +177,6 @@ package final class ClusterNode: Sendable {
 
     /// Whether this node holds a replica of a group, and so rings for what the group applies.
     package func holdsReplica(of group: GroupID) -> Bool { holdings[group] != nil }
-
-    /// What this node did for other nodes' requests, of late.
-    package var hops: HopLog { lane.hops }
 
     /// The hashes that this node's replica of a group recorded, newest first.
     package func stateHashes(of group: GroupID) async throws -> [(index: LogIndex, hash: [UInt8])] {

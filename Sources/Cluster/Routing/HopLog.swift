@@ -15,7 +15,9 @@ package struct RequestHop: Hashable, Sendable, WireMessage {
 
     /// The node that the client spoke to.
     package var from: NodeID
+    /// What it was asked to do.
     package var work: Work
+    /// The one that it led.
     package var group: GroupID
     /// When it came, in milliseconds since 1970.
     package var time: Int64
@@ -52,12 +54,17 @@ package final class HopLog: Sendable {
         hops.withLock { $0.filter { $0.request == request }.map(\.hop) }
     }
 
-    /// The same answer, which is noted as a hop.
-    /// - Parameter origin: the client's request, 16 bytes; of anything else nothing is noted.
+    /// The same answer, which is noted as a hop where the request is for a client's.
     func noting(
-        _ origin: [UInt8], _ work: RequestHop.Work, of group: GroupID, from node: NodeID, _ clock: any NodeClock,
+        _ asked: NodeRequest, from node: NodeID, _ clock: any NodeClock,
         _ answer: @escaping @Sendable (NodeReply) -> Void
     ) -> @Sendable (NodeReply) -> Void {
+        let (origin, work, group): ([UInt8], RequestHop.Work, GroupID)
+        switch asked {
+        case .propose(let asked, _, let name): (origin, work, group) = (name, .write, asked)
+        case .read(let asked, _, let terms): (origin, work, group) = (terms.origin, .read, asked)
+        default: return answer
+        }
         guard origin.count == 16 else { return answer }
         let (request, begin, time) = (UUIDv7(origin), clock.now, clock.wallMilliseconds)
         return { [self] reply in

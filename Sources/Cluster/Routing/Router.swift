@@ -170,6 +170,9 @@ package final class Router: Sendable {
         _ = await ask(node, .tell(message), by: Deadline(milliseconds: 1_000, from: platform.clock.now))
     }
 
+    /// What this node did for other nodes' requests, of late.
+    package var hops: HopLog { lane.hops }
+
     /// Has the layers above of another node answer, whatever it leads.
     /// - Throws: `unavailable` where it cannot be asked, does not answer in time, or does not know the question.
     package func inquire(

@@ -18,28 +18,35 @@ package struct RequestAdministration: Sendable {
         package var requests: [Request]
         /// Where the log goes on; nil where this is all that the nodes have.
         package var next: UUIDv7?
+        /// All that were asked.
         package var nodes: [AskedNode]
     }
 
     /// One request, and its way through the nodes.
     package struct Way: Sendable {
+        /// What the node has that its client spoke to.
         package var request: Request
         /// What other nodes did for it, by time.
         package var hops: [Hop]
+        /// All that were asked.
         package var nodes: [AskedNode]
     }
 
     /// What a node did as the leader of a group.
     package struct Hop: Sendable {
+        /// Its id.
         package var node: UInt64
         /// The node that asked it.
         package var from: UInt64
         /// `write` or `read`.
         package var work: String
+        /// 0 is the directory.
         package var group: UInt64
         /// When it came, in milliseconds since 1970, by the node's clock.
         package var time: Int64
+        /// Until its answer.
         package var microseconds: UInt64
+        /// Whether it did what it was asked.
         package var isDone: Bool
 
         fileprivate init(_ hop: RequestHop, on node: UInt64) {
@@ -65,7 +72,7 @@ package struct RequestAdministration: Sendable {
         _ filter: RequestFilter, before: UUIDv7?, limit: Int, of node: UInt64?
     ) async throws(RequestFailure) -> Page {
         let filter = try visible(filter)
-        let answers: [NodeAnswer<LoggedRequests>] = await service.askAll(
+        let answers: [NodeAnswer<LoggedRequests>] = await NodeInquiries(service: service).askAll(
             .requests(filter, before: before, limit: limit + 1))
         let asked = answers.filter { node == nil || $0.node == node }
         let all = asked.flatMap { answer in (answer.value?.entries ?? []).map { (entry: $0, node: answer.node) } }
@@ -80,7 +87,7 @@ package struct RequestAdministration: Sendable {
     /// - Throws: `NOT_FOUND` where no node that answers knows it, or the administrator may not see it.
     package func way(of id: UUIDv7) async throws(RequestFailure) -> Way {
         let visible = try visible(RequestFilter())
-        let answers: [NodeAnswer<RequestParts>] = await service.askAll(.request(id))
+        let answers: [NodeAnswer<RequestParts>] = await NodeInquiries(service: service).askAll(.request(id))
         let missing = answers.filter { $0.problem != nil }.map { "node \($0.node)" }
         guard
             let found = answers.first(where: { $0.value?.entry != nil }), let entry = found.value?.entry,
@@ -103,7 +110,7 @@ package struct RequestAdministration: Sendable {
     ) async throws(RequestFailure) -> (sums: TelemetrySums, now: Int64, nodes: [AskedNode]) {
         var filter = filter
         filter.visible = try visibleContainers(filter.container)
-        let answers: [NodeAnswer<TelemetrySums>] = await service.askAll(.telemetry(filter))
+        let answers: [NodeAnswer<TelemetrySums>] = await NodeInquiries(service: service).askAll(.telemetry(filter))
         var sums = TelemetrySums()
         for answer in answers { if let part = answer.value { sums.add(part) } }
         return (sums, service.now, answers.map { ($0.node, $0.problem) })
@@ -111,7 +118,7 @@ package struct RequestAdministration: Sendable {
 
     /// What every node is at.
     package func health() async -> [(node: ClusterMap.Node, health: NodeHealth?, problem: String?)] {
-        let answers: [NodeAnswer<NodeHealth>] = await service.askAll(.health)
+        let answers: [NodeAnswer<NodeHealth>] = await NodeInquiries(service: service).askAll(.health)
         let nodes = service.node.map.nodes
         return answers.compactMap { answer in
             nodes.first { $0.id == answer.node }.map { ($0, answer.value, answer.problem) }
@@ -164,6 +171,7 @@ package struct RequestFollowing: Sendable {
         package var requests: [RequestAdministration.Request] = []
         /// More than are passed on.
         package var skipped: UInt64 = 0
+        /// All that were asked.
         package var nodes: [RequestAdministration.AskedNode] = []
         /// Where each node's log was followed to.
         package var marks: [UInt64: FollowedRequests.Mark] = [:]
@@ -175,7 +183,8 @@ package struct RequestFollowing: Sendable {
         var filter = filter
         filter.visible = access.containers
         let (wanted, known) = (filter, marks)
-        let answers: [NodeAnswer<FollowedRequests>] = await administration.service.askAll { id in
+        let answers: [NodeAnswer<FollowedRequests>] = await NodeInquiries(service: administration.service).askAll {
+            id in
             .following(wanted, after: known[id], limit: Self.requestsPerLookMax)
         }
         var look = Look()

@@ -111,23 +111,8 @@ extension RecordService {
 
     /// - Throws: `THROTTLED` where an address has failed too often, before its requests cost anything.
     func requireFewFailures(of address: String?) throws(RequestFailure) {
-        guard let address else { return }
-        let now = uptime
-        guard !failedAuthentications.allows(address, now: now) else { return }
-        throw tooManyFailures(of: address, now: now)
+        try failedAuthentications.requireFew(of: address, now: uptime)
     }
-
-    private func tooManyFailures(of address: String, now: UInt64) -> RequestFailure {
-        RequestFailure(
-            ServiceError(
-                .throttled,
-                "too many requests from this address failed to authenticate; wait, and mend the token or key",
-                retryAfterSeconds: Double(failedAuthentications.retryAfterMilliseconds(address, now: now)) / 1_000)
-        ).by("failedAuthentications", limit: Self.failedAuthenticationsPerMinute)
-    }
-
-    /// Of one address.
-    static let failedAuthenticationsPerMinute = 3_000
 
     /// The web auth token that takes the place of the one that a request came with.
     /// - Throws: `AUTHENTICATION_REQUIRED` where that one was replaced too long ago.
@@ -189,10 +174,7 @@ extension RecordService {
     /// Counts a request that failed to authenticate.
     /// - Throws: `THROTTLED` where its address has failed too often.
     package func countFailure(of address: String?) throws(RequestFailure) {
-        guard let address else { return }
-        let now = uptime
-        guard !failedAuthentications.decide(address, now: now) else { return }
-        throw tooManyFailures(of: address, now: now)
+        try failedAuthentications.count(of: address, now: uptime)
     }
 
     /// Takes a place among the requests that this node works on, waiting for the container's turn where there is none.

@@ -21,13 +21,15 @@ package struct NodeHealth: Hashable, Sendable, WireMessage {
     package var memoryBytes: UInt64 = 0
     /// Of the disk that holds its data; 0 where it cannot be asked.
     package var diskBytes: UInt64 = 0
+    /// What of that is free for this user.
     package var diskFreeBytes: UInt64 = 0
     /// How far the clock is off in milliseconds; nil: it is right, as far as is known.
     package var clockErrorMilliseconds: Int64?
     /// When its certificate for other nodes expires, in milliseconds since 1970; nil where it cannot be read.
     package var certificateExpires: Int64?
-    /// Groups that it leads, and replicas that it holds.
+    /// Groups that it leads.
     package var leads: UInt64 = 0
+    /// Those that it holds.
     package var replicas: UInt64 = 0
     /// Entries that are committed and not applied here yet, of all groups.
     package var unappliedEntries: UInt64 = 0
@@ -53,17 +55,17 @@ package struct NodeHealth: Hashable, Sendable, WireMessage {
     }
 }
 
-extension RecordService {
+extension NodeHealth {
     /// What this node is at. Reads small files of the system, and its certificate.
-    func health() async -> NodeHealth {
+    static func present(of node: ClusterNode, since start: MonotonicTime) async -> NodeHealth {
         let (settings, replicas) = (node.settings, await node.status())
         var health = NodeHealth()
         health.version = settings.version
         health.obstacle = node.obstacle(replicas)
-        health.uptimeSeconds = (node.platform.clock.now.nanoseconds - node.started.nanoseconds) / 1_000_000_000
+        health.uptimeSeconds = (node.platform.clock.now.nanoseconds - start.nanoseconds) / 1_000_000_000
         health.cpuSeconds = NodeMetrics.cpuSeconds()
         health.processors = UInt64(ProcessInfo.processInfo.activeProcessorCount)
-        health.memoryBytes = Self.residentBytes()
+        health.memoryBytes = residentBytes()
         var disk = statvfs()
         if statvfs(settings.dataPath, &disk) == 0 {
             health.diskBytes = UInt64(disk.f_blocks) * UInt64(disk.f_frsize)

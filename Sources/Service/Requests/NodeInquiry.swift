@@ -70,6 +70,7 @@ package struct FollowedRequests: Hashable, Sendable, WireMessage {
         /// Requests that were answered since then.
         package var count: UInt64
 
+        /// A place in a log.
         package init(start: UInt64, count: UInt64) {
             self.start = start
             self.count = count
@@ -83,6 +84,7 @@ package struct FollowedRequests: Hashable, Sendable, WireMessage {
         }
     }
 
+    /// How far it is followed now.
     package var mark: Mark
     /// In the order in which they were answered.
     package var entries: [RequestEntry] = []
@@ -100,7 +102,9 @@ package struct FollowedRequests: Hashable, Sendable, WireMessage {
 
 /// What one node answered, or why it did not.
 package struct NodeAnswer<Value: Sendable>: Sendable {
+    /// Its id.
     package var node: UInt64
+    /// What came of the question.
     package var answer: Result<Value, ClusterError>
 
     /// What it answered; nil where it did not.
@@ -116,7 +120,11 @@ package struct NodeAnswer<Value: Sendable>: Sendable {
     }
 }
 
-extension RecordService {
+/// Asks nodes about themselves, and answers for this one.
+struct NodeInquiries {
+    let service: RecordService
+    private var node: ClusterNode { service.node }
+
     /// How long a node has to answer for itself: a page shows within seconds which one does not.
     private static let inquiryMilliseconds: UInt64 = 1_500
 
@@ -135,7 +143,7 @@ extension RecordService {
         let questions = node.map.nodes.map { ($0.id, inquiry($0.id)) }
         return await withTaskGroup(of: NodeAnswer<Value>.self) { tasks in
             for (id, question) in questions {
-                tasks.addTask { NodeAnswer(node: id, answer: await self.ask(question, of: id)) }
+                tasks.addTask { NodeAnswer(node: id, answer: await ask(question, of: id)) }
             }
             var answers: [NodeAnswer<Value>] = []
             for await answer in tasks { answers.append(answer) }
@@ -166,11 +174,12 @@ extension RecordService {
     func answer(to inquiry: NodeInquiry) async -> [UInt8] {
         switch inquiry {
         case .requests(let filter, let before, let limit):
-            LoggedRequests(entries: requests.newest(filter, before: before, limit: limit)).encoded()
-        case .request(let id): RequestParts(entry: requests.entry(of: id), hops: node.hops.hops(of: id)).encoded()
-        case .following(let filter, let mark, let limit): requests.after(mark, filter, limit: limit).encoded()
-        case .telemetry(let filter): requests.sums(filter).encoded()
-        case .health: await health().encoded()
+            LoggedRequests(entries: service.requests.newest(filter, before: before, limit: limit)).encoded()
+        case .request(let id):
+            RequestParts(entry: service.requests.entry(of: id), hops: node.router.hops.hops(of: id)).encoded()
+        case .following(let filter, let mark, let limit): service.requests.after(mark, filter, limit: limit).encoded()
+        case .telemetry(let filter): service.requests.sums(filter).encoded()
+        case .health: await NodeHealth.present(of: node, since: service.requests.began).encoded()
         }
     }
 }

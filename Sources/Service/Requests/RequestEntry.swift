@@ -19,12 +19,17 @@ package struct RequestEntry: Hashable, Sendable, WireMessage {
     package var id: UUIDv7
     /// Such as `records/query`, `kv/set` or `admin/schema`: one of those that this build has.
     package var operation: String
+    /// What it does, as series tell requests apart.
     package var group: OperationGroup
     /// Empty where the request names none.
     package var container = ""
+    /// The container's; nil where the request names none.
     package var environment: Environment?
+    /// The kind of database; nil where it is about none.
     package var database: Scope?
+    /// The name of the zone; empty where it names none.
     package var zone = ""
+    /// The first one that it names.
     package var recordType = ""
     /// The user's record name in the container, which says nothing outside of it; empty where nobody is signed in.
     package var user = ""
@@ -32,23 +37,28 @@ package struct RequestEntry: Hashable, Sendable, WireMessage {
     package var credential = ""
     /// The client's address; empty where it is not known.
     package var address = ""
+    /// Of HTTP.
     package var status = 0
     /// Why it failed as a whole; nil where it did not.
     package var code: ErrorCode?
     /// Items of the answer that failed alone, and why the first of them did.
     package var failedItems = 0
+    /// Why the first of these failed.
     package var itemCode: ErrorCode?
     /// From the request's head to that of its answer.
     package var microseconds: UInt64 = 0
     /// Records that were asked for or found.
     package var records = 0
+    /// Of the request's body.
     package var bytesIn = 0
+    /// Of the answer's.
     package var bytesOut = 0
     /// Other nodes that were asked, ascending.
     package var nodes: [UInt64] = []
     /// What refused it, where a rule did.
     package var refusal: RequestRefusal?
 
+    /// What is asked for; the rest is to be filled in.
     package init(id: UUIDv7, operation: String, group: OperationGroup) {
         self.id = id
         self.operation = operation
@@ -107,12 +117,14 @@ package struct RequestRefusal: Hashable, Sendable, WireMessage {
     package var rule: String
     /// What is allowed, and what there was; nil where the rule counts nothing, or it was not known.
     package var limit: Int64?
+    /// At that moment.
     package var used: Int64?
     /// After so many milliseconds a repeat may be let through; nil where waiting does not help.
     package var freeAfterMilliseconds: Int64?
     /// In words; empty where they could repeat what the request said.
     package var reason = ""
 
+    /// A rule by its name.
     package init(rule: String, limit: Int64? = nil, used: Int64? = nil) {
         self.rule = rule
         self.limit = limit
@@ -154,22 +166,4 @@ extension RequestRefusal {
             reason = String(failure.error.reason.prefix(300))
         }
     }
-}
-
-/// What is found out about a request while it is worked on.
-package struct RequestDetails: Sendable {
-    /// Empty where the request is not logged.
-    package var operation = ""
-    package var group = OperationGroup.other
-    package var container = ""
-    package var environment: Environment?
-    package var database: Scope?
-    package var zone = ""
-    package var recordType = ""
-    package var user = ""
-    package var credential = ""
-    package var records = 0
-    package var bytesIn = 0
-    package var failedItems = 0
-    package var itemFailure: ServiceError?
 }

@@ -5,14 +5,21 @@ package import Wire
 package struct RequestFilter: Hashable, Sendable, WireMessage {
     /// Whose requests may be seen at all; nil: everybody's, also those of no container.
     package var visible: [String]?
+    /// Of this container.
     package var container: String?
+    /// Of this environment.
     package var environment: Environment?
+    /// Of this kind of database.
     package var database: Scope?
     /// An operation, or what comes before its slash, such as `records`.
     package var operation: String?
+    /// Of the zone of this name.
     package var zone: String?
+    /// Of this record type.
     package var recordType: String?
+    /// Of the user of this record name.
     package var user: String?
+    /// Those that failed with it, or of which an item did.
     package var code: ErrorCode?
     /// Those that failed, or of which a part did.
     package var isFailed = false
@@ -20,8 +27,9 @@ package struct RequestFilter: Hashable, Sendable, WireMessage {
     package var isOfClients = false
     /// Those that took so long at least.
     package var microsecondsMin: UInt64?
-    /// Those that came from then on and before then, in milliseconds since 1970.
+    /// Those that came from then on, in milliseconds since 1970.
     package var from: Int64?
+    /// Those that came before then.
     package var until: Int64?
 
     package init() {}

@@ -17,10 +17,13 @@ package final class RequestJournal: Sendable {
     private let clock: any NodeClock
     /// Tells one start of the node from another, for those who follow the log.
     let start: UInt64
+    /// When this one began.
+    let began: MonotonicTime
 
     init(platform: any NodePlatform, bytesMax: Int) {
         state = Mutex(State(log: RequestLog(bytesMax: bytesMax)))
         clock = platform.clock
+        began = platform.clock.now
         start = UInt64(bitPattern: platform.clock.wallMilliseconds) << 16 ^ platform.clock.now.nanoseconds
     }
 

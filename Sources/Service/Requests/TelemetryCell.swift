@@ -3,19 +3,26 @@ package import Wire
 
 /// What requests of one kind came to in a while. Cells of several whiles and of several nodes add up.
 package struct TelemetryCell: Hashable, Sendable {
+    /// How many.
     package private(set) var requests: UInt64 = 0
     /// How many failed, also of which only a part did, by code; sorted by the code.
     package private(set) var errors: [ErrorCount] = []
+    /// How long they took.
     package private(set) var latency = LatencyHistogram()
+    /// Of their bodies.
     package private(set) var bytesIn: UInt64 = 0
+    /// Of their answers.
     package private(set) var bytesOut: UInt64 = 0
     /// Told to devices and webhooks.
     package private(set) var notifications: UInt64 = 0
+    /// Who asked.
     package private(set) var users = DistinctUsers()
 
     /// How often a code was the reason.
     package struct ErrorCount: Hashable, Sendable, WireMessage {
+        /// Why they failed.
         package var code: ErrorCode
+        /// How many did.
         package var count: UInt64
 
         package static var blank: Self { ErrorCount(code: .internalError, count: 0) }
@@ -151,7 +158,7 @@ package struct LatencyHistogram: Hashable, Sendable, WireMessage {
 /// How many different users there were, without their names: the smallest hashes of these. Exact up to 128; of more an
 /// estimate, which is off by a tenth or so.
 package struct DistinctUsers: Hashable, Sendable, WireMessage {
-    private static let hashesMax = 128
+    private static let hashesMax = 129
     /// Ascending.
     private var hashes: [UInt64] = []
 

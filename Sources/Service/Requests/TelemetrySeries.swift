@@ -6,6 +6,7 @@ package import Wire
 package enum TelemetryRange: String, Hashable, Sendable, CaseIterable, WireValue {
     case hour, day, month
 
+    /// One step.
     package var stepMilliseconds: Int64 {
         switch self {
         case .hour: 60_000
@@ -14,6 +15,7 @@ package enum TelemetryRange: String, Hashable, Sendable, CaseIterable, WireValue
         }
     }
 
+    /// How many there are.
     package var steps: Int {
         switch self {
         case .hour: 60
@@ -30,7 +32,9 @@ package enum TelemetryRange: String, Hashable, Sendable, CaseIterable, WireValue
 package struct TelemetryKey: Hashable, Sendable, WireMessage {
     /// Empty for requests of no container, and of one that there is no room for.
     package var container: String
+    /// The container's.
     package var environment: Environment?
+    /// What the requests do.
     package var group: OperationGroup
 
     /// For a fixed order.
@@ -139,13 +143,18 @@ struct TelemetrySeries {
 
 /// Which part of the series is wanted; what is nil lets all through.
 package struct TelemetryFilter: Hashable, Sendable, WireMessage {
+    /// How far back.
     package var range: TelemetryRange
     /// Whose requests may be seen at all; nil: everybody's.
     package var visible: [String]?
+    /// Of this container.
     package var container: String?
+    /// Of this environment.
     package var environment: Environment?
+    /// Of this group of operations.
     package var group: OperationGroup?
 
+    /// All of a range.
     package init(_ range: TelemetryRange) { self.range = range }
 
     package static var blank: Self { TelemetryFilter(.hour) }
@@ -168,8 +177,9 @@ package struct TelemetryFilter: Hashable, Sendable, WireMessage {
 package struct TelemetrySums: Hashable, Sendable, WireMessage {
     /// One step.
     package struct Point: Hashable, Sendable, WireMessage {
-        /// Milliseconds since 1970.
+        /// When it began, in milliseconds since 1970.
         package var begin: Int64
+        /// What its requests came to.
         package var cell: TelemetryCell
 
         package static var blank: Self { Point(begin: 0, cell: TelemetryCell()) }
@@ -182,7 +192,9 @@ package struct TelemetrySums: Hashable, Sendable, WireMessage {
 
     /// One kind of requests, over all steps.
     package struct Part: Hashable, Sendable, WireMessage {
+        /// Which requests.
         package var key: TelemetryKey
+        /// What they came to.
         package var cell: TelemetryCell
 
         package static var blank: Self { Part(key: .blank, cell: TelemetryCell()) }

@@ -153,14 +153,7 @@ extension WebResponder {
     ) async throws(RequestFailure) -> Reply {
         var notes = RequestNotes()
         var held = 0
-        call.note.asks(route.name, route.group)
-        call.note.note { details in
-            details.container = route.target.container
-            details.environment = route.target.environment
-            if case .database(let database, _) = route.action { details.database = database }
-        }
         defer {
-            if let admitted = notes.admitted { call.note.admitted(admitted) }
             context.bodies.release(held)
             headers.allow(notes.admitted?.apiToken)
             headers.add(notes)
@@ -229,6 +222,7 @@ extension WebResponder {
     private func refused(
         _ failure: RequestFailure, _ call: WebCall, _ route: DataRoute, _ notes: RequestNotes
     ) -> RequestFailure {
+        if let admitted = notes.admitted { call.note.admitted(admitted) }
         var failure = failure
         if failure.error.code == .authenticationRequired, failure.signIn == nil {
             failure.signIn = notes.admitted?.apiToken
@@ -269,6 +263,7 @@ extension WebResponder {
         }
         let admitted = try await service.admit(
             credentials, precheck, to: scope, address: call.address, by: deadline, &notes)
+        call.note.admitted(admitted.admitted)
         if scope.isWatch {
             // It waits long; its small body counts no more.
             context.bodies.release(held)

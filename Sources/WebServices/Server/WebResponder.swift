@@ -20,41 +20,35 @@ package struct WebResponder: HTTPResponder {
     @Sendable
     package func respond(to request: Request, context edge: EdgeContext) async -> Response {
         let service = context.service
-        let (begin, id) = (service.uptime, service.newID())
-        let uuid = id.text
+        let (begin, uuid) = (service.uptime, service.newName())
         let url = RequestURL(target: request.head.path ?? "/")
         let call = WebCall(
             request: request, url: url, uuid: uuid, address: edge.remoteAddress, clientDisconnect: edge.clientDisconnect
         )
         var headers = AnswerHeaders(request, url: url)
-        let (reply, nodes) = await service.tracing(uuid) { () async -> Reply in
-            do throws(RequestFailure) {
-                return try await route(call, &headers)
-            } catch {
-                let reply = self.reply(to: error, call)
-                call.note.failed(error)
-                if error.error.code != .throttled {
-                    service.report(
-                        uuid,
-                        WebCall.logged(
-                            "\(call.description) failed: \(reply.status) \(error.error.code.rawValue): \(error.error.reason)"
-                        ))
-                }
-                return reply
-            }
-        }
-        let nanoseconds = UInt64(clamping: Int64(service.uptime) - Int64(begin))
-        context.metrics.count(route: Self.metricName(url), status: reply.status, nanoseconds: nanoseconds)
-        if var entry = call.note.entry(id) {
-            entry.address = call.address ?? ""
-            entry.status = reply.status
-            entry.microseconds = nanoseconds / 1_000
-            entry.bytesOut = reply.stream == nil ? reply.body.count : reply.streamBytes ?? 0
-            entry.nodes = nodes
-            service.requests.take(entry)
+        let reply = await service.tracing(uuid) { () async -> Reply in
+            let reply = await answer(call, &headers)
+            let nanoseconds = UInt64(clamping: Int64(service.uptime) - Int64(begin))
+            context.metrics.count(route: Self.metricName(url), status: reply.status, nanoseconds: nanoseconds)
+            call.log(reply, microseconds: nanoseconds / 1_000, in: service)
+            return reply
         }
         let response = headers.response(reply, uuid: uuid)
         return request.method == .head ? response.createHeadResponse() : response
+    }
+
+    private func answer(_ call: WebCall, _ headers: inout AnswerHeaders) async -> Reply {
+        do throws(RequestFailure) {
+            return try await route(call, &headers)
+        } catch {
+            let reply = self.reply(to: error, call)
+            call.note.failed(error)
+            if error.error.code != .throttled {
+                let what = "\(reply.status) \(error.error.code.rawValue): \(error.error.reason)"
+                context.service.report(call.uuid, WebCall.logged("\(call.description) failed: \(what)"))
+            }
+            return reply
+        }
     }
 
     private func reply(to failure: RequestFailure, _ call: WebCall) -> Reply {
@@ -97,7 +91,10 @@ package struct WebResponder: HTTPResponder {
             return Reply(body: [])
         }
         call.note.asks(ofPath: call.url.segments)
-        if let data = try DataRoute(call) { return try await respond(to: call, data, &headers) }
+        if let data = try DataRoute(call) {
+            call.note(data)
+            return try await respond(to: call, data, &headers)
+        }
         switch call.url.segments.first {
         case "health": return try await health(call.url)
         case "admin": return try await administration(call, &headers)
@@ -160,36 +157,10 @@ package struct WebResponder: HTTPResponder {
         let body = try await context.bodies.read(call.request, bytesMax: bytesMax)
         defer { context.bodies.release(body.count) }
         let origin = call.origin(of: caller?.actor ?? "somebody", now: context.service.now)
-        call.note.note { details in
-            details.container = call.url.text("container") ?? ""
-            details.environment = call.url["environment"].flatMap { Environment(rawValue: $0) }
-            details.credential = caller?.actor ?? ""
-            details.bytesIn = body.count
-        }
+        call.note(caller, bodyBytes: body.count)
         return try await AdminRequest(
-            administration: Administration(context.service, origin: origin, caller: caller),
-            method: call.request.method.rawValue, url: call.url, body: body, serverURL: call.origin,
-            metrics: context.metrics, call: call,
-            recheck: { () async throws(RequestFailure) in
-                // What the answer would say besides is said already.
-                var headers = AnswerHeaders(call.request, url: call.url)
-                return try await requireAdministrator(call, &headers)
-            }
+            administration: Administration(context.service, origin: origin, caller: caller), responder: self,
+            call: call, body: body
         ).respond()
-    }
-}
-
-extension RequestNote {
-    /// Takes note of what a path is about, before more is known. A node's own health, the console's files, and this
-    /// API's description are not logged.
-    fileprivate func asks(ofPath segments: [String]) {
-        switch segments.first {
-        case "health", "console", "openapi.json", nil: break
-        case "admin": asks("admin", .administration)
-        case "assets": asks(segments.dropFirst(2).first == "upload" ? "assets/put" : "assets/get", .assets)
-        case "aps": asks("push/courier", .notifications)
-        case "database", "kv", "push", "device": asks("other", .other)
-        default: if SignInRequest.isPath(segments) { asks("sign-in", .signIn) }
-        }
     }
 }

@@ -65,40 +65,49 @@ struct RequestStream: Sendable {
         var version = service.directory.version
         var silent = 0
         for _ in 0..<Self.looksMax {
-            let present = look.nodes.map(\.problem)
-            if present != problems {
-                problems = present
-                let nodes = look.nodes
-                try await send("event: nodes\ndata: ", to: &writer) { json in
-                    json.list("nodes", nodes) { $1.members(of: $0) }
-                }
-                silent = 0
-            }
-            if !look.requests.isEmpty || look.skipped > 0 {
-                let (requests, skipped) = (look.requests, look.skipped)
-                let id = RequestMarks(marks: look.marks).text
-                try await send("id: \(id)\nevent: requests\ndata: ", to: &writer) { json in
-                    json.list("requests", requests) { $1.members(of: $0) }
-                    json.member("skipped", count: skipped)
-                }
-                silent = 0
-            }
-            silent += 1
-            if silent > Self.looksPerHeartbeat {
-                try await write(":\n\n", to: &writer)
-                silent = 0
-            }
-            guard request.call.clientDisconnect?.isOver != true else { return }
-            do { try await following.pause() } catch { throw .tryAgain("this node is stopping; watch on another one") }
-            guard !service.watches.isClosed else { throw .tryAgain("this node is stopping; watch on another one") }
+            silent = try await tell(look, &problems, to: &writer) ? 0 : silent + 1
+            let isDue = silent >= Self.looksPerHeartbeat
+            if isDue { try await write(":\n\n", to: &writer) }
+            if request.call.clientDisconnect?.isOver == true { return }
+            try await pause()
             // A session or a role that ended ends the stream.
-            if silent == 0 || service.directory.version != version {
+            if isDue || service.directory.version != version {
                 version = service.directory.version
                 access = try await request.recheck()
             }
+            if isDue { silent = 0 }
             look = try await following.next(access)
         }
         throw .tryAgain("the stream is an hour old; go on with a new one")
+    }
+
+    private func pause() async throws(RequestFailure) {
+        do { try await following.pause() } catch { throw Self.stopping }
+        guard !service.watches.isClosed else { throw Self.stopping }
+    }
+
+    private static let stopping = RequestFailure.tryAgain("this node is stopping; watch on another one")
+
+    /// Tells of what a look found.
+    /// - Returns: whether there was anything.
+    private func tell(
+        _ look: RequestFollowing.Look, _ problems: inout [String?]?, to writer: inout any ResponseBodyWriter
+    ) async throws(RequestFailure) -> Bool {
+        let present = look.nodes.map(\.problem)
+        let isNew = present != problems
+        if isNew {
+            problems = present
+            try await send("event: nodes\ndata: ", to: &writer) { json in
+                json.list("nodes", look.nodes) { $1.members(of: $0) }
+            }
+        }
+        guard !look.requests.isEmpty || look.skipped > 0 else { return isNew }
+        let id = RequestMarks(marks: look.marks).text
+        try await send("id: \(id)\nevent: requests\ndata: ", to: &writer) { json in
+            json.list("requests", look.requests) { $1.members(of: $0) }
+            json.member("skipped", count: look.skipped)
+        }
+        return true
     }
 
     private func send(
