@@ -120,8 +120,7 @@ extension Lane {
             replica.transferUntil = .zero
             scheduleFlush(of: group)
         }
-        if change.role == .follower { replica.leadershipSender = nil }
-        if change.role == .candidate { replica.elections += 1 }
+        replica.changes(to: change.role)
         if change.role == .leader {
             replica.leadingSince = now
             // A new cluster shall not begin its work at a lower level than it need to.

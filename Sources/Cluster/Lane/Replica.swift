@@ -162,6 +162,12 @@ final class Replica: @unchecked Sendable {
         lastHandOver = now
         wakeAt = now
     }
+
+    /// Takes note of a new role.
+    func changes(to role: Role) {
+        if role == .follower { leadershipSender = nil }
+        if role == .candidate { elections += 1 }
+    }
 }
 
 /// What a node tells of one of its replicas.

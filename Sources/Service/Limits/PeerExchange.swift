@@ -80,6 +80,7 @@ package final class PeerExchange: NodeServices {
         }
     }
 
+    /// Answers on a task of its own, so that the lane does not wait.
     package func answer(_ question: [UInt8], reply: @escaping @Sendable ([UInt8]?) -> Void) {
         guard let inquiry = try? NodeInquiry(decoding: question), let inquire = inquiries.withLock(\.self) else {
             return reply(nil)

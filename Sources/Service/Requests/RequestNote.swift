@@ -60,8 +60,7 @@ package final class RequestNote: Sendable {
     /// Takes note of why the request failed as a whole.
     package func failed(_ error: RequestFailure) { state.withLock { $0.failure = error } }
 
-    /// What was noted, as an entry of the log, with the nodes that were asked by the task; nil for a request that is not
-    /// logged.
+    /// What was noted, as an entry of the log, with the nodes that the task asked; nil for what is not logged.
     /// - Parameter name: the request's own.
     package func entry(named name: String) -> RequestEntry? {
         let state = state.withLock(\.self)

@@ -29,7 +29,7 @@ package struct WebResponder: HTTPResponder {
         let reply = await service.tracing(uuid) { () async -> Reply in
             let reply = await answer(call, &headers)
             let nanoseconds = UInt64(clamping: Int64(service.uptime) - Int64(begin))
-            context.metrics.count(route: Self.metricName(url), status: reply.status, nanoseconds: nanoseconds)
+            context.metrics.count(route: url.metricName, status: reply.status, nanoseconds: nanoseconds)
             call.log(reply, microseconds: nanoseconds / 1_000, in: service)
             return reply
         }
@@ -65,22 +65,6 @@ package struct WebResponder: HTTPResponder {
         }
         return reply
     }
-
-    /// A small, fixed set of names: what a client sends must not make new ones.
-    private static func metricName(_ url: RequestURL) -> String {
-        switch url.segments.first {
-        case "database" where url.segments.count >= 7:
-            known.contains(url.segments[5]) ? "\(url.segments[5])" : "database"
-        case "kv": url.segments.last == "watch" ? "kv-watch" : "kv"
-        case "push", "device", "aps": ["watch", "aps"].contains(url.segments.last) ? "push-watch" : "push"
-        case "admin": "admin"
-        case "assets": "assets"
-        case "console": "console"
-        case "health": "health"
-        default: SignInRequest.isPath(url.segments) ? "sign-in" : "other"
-        }
-    }
-    private static let known: Set<String> = ["changes", "records", "users", "zones"]
 
     private func route(_ call: WebCall, _ headers: inout AnswerHeaders) async throws(RequestFailure) -> Reply {
         if context.service.isRestoring, call.url.segments.first != "health" {
