@@ -124,7 +124,7 @@ let package = Package(
             "Service",
             [
                 "Admission", "Authorization", "Cluster", "Directory", "KeyValueStore", "PeerTransport", "RaftCore",
-                "RecordModel", "RecordStore", "Telemetry", "Wire", .crypto, .logging,
+                "RecordModel", "RecordStore", "Telemetry", "Wire", .crypto, .deque, .logging,
                 .nioCore,
             ], testing: [.nioPosix]),
         module(

@@ -30,8 +30,10 @@ package final class RecordService: Sendable {
     package let unsavedUploads: UnsavedUploads
     /// Tells webhooks of changes.
     package let webhooks: WebhookDeliverer
+    /// What this node remembers of its requests.
+    package let requests: RequestJournal
     /// Requests whose credentials were wrong, by address.
-    let failedAuthentications: AddressLimiter
+    let failedAuthentications = FailedAuthentications()
     /// Attempts to sign in or up.
     let signIns = SignInAttempts()
     /// How many requests this node works on at once, shared fairly between containers.
@@ -49,7 +51,6 @@ package final class RecordService: Sendable {
         accounts = Accounts(of: node)
         signer = node.settings.encryptionKey.map { SessionSigner(clusterKey: $0) }
         rotation = SessionRotation(sessionsMax: 200_000)
-        failedAuthentications = AddressLimiter(perMinute: 3_000, burst: 1_500, addressesMax: 50_000)
         watches = WatchHub(
             platform: node.platform, watchesMax: settings.watchesMax, watchesPerUserMax: settings.watchesPerUserMax)
         follower = StoreFollower(node: node, hub: watches)
@@ -57,6 +58,7 @@ package final class RecordService: Sendable {
         audit = AuditTrail(platform: node.platform)
         tokenUses = TokenUses(platform: node.platform)
         webhooks = WebhookDeliverer(platform: node.platform, settings: settings.webhooks, logger: logger)
+        requests = RequestJournal(platform: node.platform, bytesMax: settings.requestLogBytesMax)
         unsavedUploads = UnsavedUploads(uploadsMax: node.settings.assets.uploadsMax)
         peerExchange = PeerExchange(
             node: node, rotation: rotation, watches: watches, unsavedUploads: unsavedUploads, logger: logger)
@@ -68,7 +70,10 @@ package final class RecordService: Sendable {
     package func start() {
         // First: what changes before is in the first look of any watch.
         node.changes.listen { [weak watches] in watches?.hear($0) }
-        peerExchange.start()
+        peerExchange.start { [weak self] inquiry in
+            guard let self else { return nil }
+            return await NodeInquiries(service: self).answer(to: inquiry)
+        }
         watches.start()
         follower.start()
         usage.start(self)
@@ -167,7 +172,7 @@ extension RecordService {
     package var metrics: MetricsRegistry { node.settings.metrics }
 
     /// What the node and its watches counted, as lines of Prometheus's text form.
-    package func metricLines() async -> [String] { await NodeMetrics.lines(of: node) + watches.lines }
+    package func metricLines() async -> [String] { await NodeMetrics.lines(of: node) + watches.lines + gate.lines }
 
     /// Whether a restore is under way.
     package var isRestoring: Bool { node.isRestoring }
@@ -308,6 +313,8 @@ package struct ServiceSettings: Sendable {
     package var watchesMax = 1_000_000
     /// Watches at once of one user's preferences in a container's environment.
     package var watchesPerUserMax = 32
+    /// What the log of requests takes in memory, in bytes: some 35,000 requests.
+    package var requestLogBytesMax = 16 << 20
     /// Where deliveries to webhooks may go.
     package var webhooks = WebhookSettings()
 

@@ -10,6 +10,8 @@ package struct RequestFailure: Error {
     package var signIn: Token?
     /// More of it, for programs.
     package var details: Details?
+    /// The limit that refused it, for the log of requests.
+    package var rule: RequestRefusal?
 
     /// What an error says for programs, beside its code and reason.
     package enum Details: Hashable, Sendable {
@@ -82,6 +84,13 @@ package struct RequestFailure: Error {
 
     /// What no build of ours answers.
     static let otherAnswer = RequestFailure(.internalError, "the shard gave an answer to another question")
+
+    /// The same, refused by a limit.
+    func by(_ rule: String, limit: Int, used: Int? = nil) -> RequestFailure {
+        var failure = self
+        failure.rule = RequestRefusal(rule: rule, limit: Int64(limit), used: used.map { Int64($0) })
+        return failure
+    }
 
     /// Something CloudKit has and this server does not have yet.
     package static func notBuilt(_ what: String) -> RequestFailure {

@@ -98,7 +98,9 @@ struct ClusterWireTests {
             fileHash: [7], bytes: [1, 2])
         for request in [
             NodeRequest.propose(GroupID(3), command: [1, 2]), .propose(GroupID(0), command: []),
+            .propose(GroupID(3), command: [1, 2], origin: Array(1...16)), .inquire([4]),
             .read(GroupID(2), request: [3], ReadTerms(container: "c", milliseconds: 7, isAfterLog: true)),
+            .read(GroupID(2), request: [3], ReadTerms(origin: Array(1...16))),
             .read(GroupID(2), request: [], ReadTerms()), .snapshot(chunk),
         ] {
             #expect("\(try NodeRequest(decoding: request.encoded()))" == "\(request)")

@@ -120,7 +120,7 @@ extension Lane {
             replica.transferUntil = .zero
             scheduleFlush(of: group)
         }
-        if change.role == .follower { replica.leadershipSender = nil }
+        replica.changes(to: change.role)
         if change.role == .leader {
             replica.leadingSince = now
             // A new cluster shall not begin its work at a lower level than it need to.

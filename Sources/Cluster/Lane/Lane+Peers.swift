@@ -96,14 +96,14 @@ extension Lane: PeerTransportDelegate {
         _ request: [UInt8], from node: NodeID, channel: PeerChannel,
         reply: @escaping @Sendable (Result<[UInt8], PeerTransportError>) -> Void
     ) {
-        let answer: @Sendable (NodeReply) -> Void = { reply(.success($0.encoded())) }
         do throws(WireError) {
             let request = try NodeRequest(decoding: request)
+            let answer = hops.noting(request, from: node, platform.clock) { reply(.success($0.encoded())) }
             guard !rejectedPeers.contains(node) || request.isAllowedBeforeMembership else {
                 return reply(.failure(.refused("this data folder of node \(node) is not the one that counts")))
             }
             switch request {
-            case .propose(let group, let command):
+            case .propose(let group, let command, _):
                 if let refusal = refusal(of: command, for: group, from: node) {
                     return answer(NodeReply(.failure(refusal)))
                 }
@@ -112,9 +112,8 @@ extension Lane: PeerTransportDelegate {
                 read(request, from: group, ticket(of: terms)) { answer(NodeReply($0)) }
             case .confer(let group, let request):
                 confer(request, of: group) { answer(NodeReply($0)) }
-            case .tell(let message):
-                services.current?.hear(message, from: node)
-                answer(.done([]))
+            case .tell(let message): services.tell(message, from: node, answer)
+            case .inquire(let question): services.inquire(question, of: settings.nodeID, answer)
             case .catchUp:
                 catchUp { answer($0 ? .done([]) : .unavailable("the directory's leader cannot be asked")) }
             case .snapshot(let chunk):
@@ -137,7 +136,7 @@ extension Lane: PeerTransportDelegate {
                 host.claim(incarnation, previous: previous, for: node, reply: answer)
             }
         } catch {
-            answer(.failed("unreadable request: \(error)"))
+            reply(.success(NodeReply.failed("unreadable request: \(error)").encoded()))
         }
     }
 

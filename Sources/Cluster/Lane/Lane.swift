@@ -25,6 +25,7 @@ package final class Lane: @unchecked Sendable {
     let pools: WorkPools
     /// What answers other nodes for the layers above.
     let services = ServiceHolder()
+    let hops = HopLog()
     /// Waits until this node knows what the directory holds; set before the lane starts.
     var catchUp: @Sendable (@escaping @Sendable (Bool) -> Void) -> Void = { $0(false) }
     var transport: (any PeerNetwork)?
@@ -379,7 +380,7 @@ package final class Lane: @unchecked Sendable {
                         ?? replica.refusedAppend, level: replica.applier.level,
                     awaitedLevel: awaitedLevel(of: group, replica),
                     isVoter: replica.raft.configuration.isVoter(replica.raft.id),
-                    waitingEffects: replica.applier.machine.waitingEffects)
+                    waitingEffects: replica.applier.machine.waitingEffects, elections: replica.elections)
             }
         }
     }

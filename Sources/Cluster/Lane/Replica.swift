@@ -59,6 +59,8 @@ final class Replica: @unchecked Sendable {
     var wakeAt: MonotonicTime
     /// When this node last became the leader.
     var leadingSince = MonotonicTime.zero
+    /// How often it stood for election.
+    var elections: UInt64 = 0
     /// The node that transferred leadership to this replica although it is not preferred. Nil if it was elected, or
     /// follows.
     var leadershipSender: NodeID?
@@ -160,6 +162,12 @@ final class Replica: @unchecked Sendable {
         lastHandOver = now
         wakeAt = now
     }
+
+    /// Takes note of a new role.
+    func changes(to role: Role) {
+        if role == .follower { leadershipSender = nil }
+        if role == .candidate { elections += 1 }
+    }
 }
 
 /// What a node tells of one of its replicas.
@@ -181,6 +189,8 @@ package struct ReplicaStatus: Sendable {
     package var isVoter = true
     /// How many effects on other groups wait to be delivered.
     package var waitingEffects = 0
+    /// How often this replica stood for election since the node was started.
+    package var elections: UInt64 = 0
 }
 
 /// Whether anybody still wants the answer to a read. It goes with the read, which asks before it begins and again while

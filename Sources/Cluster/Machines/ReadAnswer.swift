@@ -56,6 +56,7 @@ package enum ReadAnswer: Hashable, Sendable, WireCodable {
             try wire.field(7, &answer.denials, unless: 0)
             try wire.field(8, &answer.changes, unless: 0)
             try wire.field(9, &answer.expiry)
+            try wire.field(10, &answer.count, unless: 0)
         }
     }
 }
@@ -71,6 +72,8 @@ package struct ShardAnswer: Hashable, Sendable {
     package var explanation: [UInt8]?
     /// How many items the caller was refused for lack of permission.
     package var denials = 0
+    /// How many records of a query or of a zone's feed there are; a build that does not know it says none.
+    package var count = 0
     /// How many changes a page of a key-value store's feed has.
     package var changes = 0
     /// Why a key-value store's feed cannot be followed from the token that was sent; then there is nothing else.

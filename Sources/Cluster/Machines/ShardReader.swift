@@ -124,15 +124,19 @@ struct ShardReader {
 
     private func query(_ query: RecordQuery, _ rendering: ShardRead.Rendering) throws -> ReadAnswer {
         var writer = JSONWriter()
+        var count = 0
         writer.beginArray()
         let outcome = try tables.query(query, in: db) { record in
-            writer.fits(Self.answerBytesMax) { writer in
+            let isThere = writer.fits(Self.answerBytesMax) { writer in
                 write(record, in: query.zone, rendering, to: &writer)
             }
+            if isThere { count += 1 }
+            return isThere
         }
         return found(outcome) { page in
             writer.endArray()
             var answer = ShardAnswer(writer.bytes, cursor: page.next)
+            answer.count = count
             if let explanation = page.explanation {
                 var writer = JSONWriter()
                 explanation.write(to: &writer)
@@ -162,18 +166,23 @@ struct ShardReader {
 
     private func zoneChanges(_ request: ZoneChangesRequest, _ rendering: ShardRead.Rendering) throws -> ReadAnswer {
         var writer = JSONWriter()
+        var count = 0
         writer.beginArray()
         let outcome = try tables.zoneChanges(request, in: db) { entry in
-            writer.fits(Self.answerBytesMax) { writer in
+            let isThere = writer.fits(Self.answerBytesMax) { writer in
                 switch entry {
                 case .record(let record): write(record, in: request.zone, rendering, to: &writer)
                 case .deleted(let name, _, let changeTag): writer.tombstone(recordName: name, changeTag: changeTag)
                 }
             }
+            if isThere { count += 1 }
+            return isThere
         }
         return found(outcome) { page in
             writer.endArray()
-            return ShardAnswer(writer.bytes, cursor: page.token, hasMore: page.moreComing)
+            var answer = ShardAnswer(writer.bytes, cursor: page.token, hasMore: page.moreComing)
+            answer.count = count
+            return answer
         }
     }
 

@@ -28,6 +28,10 @@ package enum NodeMetrics {
                 "zonekeeper_peer_messages_dropped_\(reason)_total \(count)",
             ]
         }
+        let reads = node.pools.reads.load
+        for (name, count) in [("working_reads", reads.running), ("waiting_reads", reads.waiting)] {
+            lines += ["# TYPE zonekeeper_\(name) gauge", "zonekeeper_\(name) \(count)"]
+        }
         return lines + Self.lines(of: node.assetCounts) + Self.lines(of: replicas)
     }
 
@@ -46,8 +50,8 @@ package enum NodeMetrics {
     }
 
     private static func lines(of replicas: [ReplicaStatus]) -> [String] {
-        func gauge(_ name: String, _ value: (ReplicaStatus) -> UInt64) -> [String] {
-            ["# TYPE zonekeeper_\(name) gauge"]
+        func gauge(_ name: String, _ kind: String = "gauge", _ value: (ReplicaStatus) -> UInt64) -> [String] {
+            ["# TYPE zonekeeper_\(name) \(kind)"]
                 + replicas.map { "zonekeeper_\(name){group=\"\($0.group)\"} \(value($0))" }
         }
         return gauge("replica_failing") { $0.applyFailure == nil ? 0 : 1 }
@@ -63,6 +67,7 @@ package enum NodeMetrics {
                 $0.lastLog.index > $0.commitIndex ? $0.lastLog.index.rawValue - $0.commitIndex.rawValue : 0
             }
             + gauge("replica_waiting_effects") { UInt64($0.waitingEffects) }
+            + gauge("replica_elections_total", "counter") { $0.elections }
     }
 
     /// What this process had the kernel write to disks so far, the databases included.
@@ -73,7 +78,7 @@ package enum NodeMetrics {
     }
 
     /// User and system time of this process so far.
-    private static func cpuSeconds() -> Double {
+    package static func cpuSeconds() -> Double {
         var usage = rusage()
         getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)
         return Double(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec)

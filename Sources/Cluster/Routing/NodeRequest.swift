@@ -5,8 +5,8 @@ import Wire
 
 /// What one node asks another, beside Raft's own messages.
 enum NodeRequest: Sendable {
-    /// Append a command, if you lead the group.
-    case propose(GroupID, command: [UInt8])
+    /// Append a command, if you lead the group. `origin` is the client's request, 16 bytes; empty where there is none.
+    case propose(GroupID, command: [UInt8], origin: [UInt8] = [])
     /// Answer a read, if you lead the group.
     case read(GroupID, request: [UInt8], ReadTerms)
     case snapshot(SnapshotChunk)
@@ -14,6 +14,8 @@ enum NodeRequest: Sendable {
     case confer(GroupID, request: [UInt8])
     /// Take this for the layers above.
     case tell([UInt8])
+    /// Answer for the layers above, whatever you lead.
+    case inquire([UInt8])
     /// Answer once you know what the directory holds.
     case catchUp
     /// Tell the members of a group, if you lead it.
@@ -51,6 +53,8 @@ struct ReadTerms: Hashable, Sendable {
     var milliseconds: UInt64 = 0
     /// Whether it waits for all that the leader's log holds when it arrives, not only for what is committed.
     var isAfterLog = false
+    /// The client's request, 16 bytes; empty where there is none.
+    var origin: [UInt8] = []
 }
 
 /// The answer.
@@ -100,20 +104,23 @@ enum NodeReply: Sendable {
 extension NodeRequest: WireCodable {
     func encode(to writer: inout WireWriter) {
         switch self {
-        case .propose(let group, let command):
+        case .propose(let group, let command, let origin):
             writer.field(1, group.rawValue)
             writer.field(2, command)
+            if !origin.isEmpty { writer.field(19, origin) }
         case .read(let group, let request, let terms):
             writer.field(1, group.rawValue)
             writer.field(3, request)
             writer.field(14, terms.container)
             writer.field(15, terms.milliseconds)
             writer.field(18, terms.isAfterLog)
+            if !terms.origin.isEmpty { writer.field(19, terms.origin) }
         case .snapshot(let chunk): writer.field(4) { chunk.encode(to: &$0) }
         case .confer(let group, let request):
             writer.field(1, group.rawValue)
             writer.field(5, request)
         case .tell(let message): writer.field(6, message)
+        case .inquire(let question): writer.field(20, question)
         case .catchUp: writer.field(7, true)
         case .members(let group): writer.field(8, group.rawValue)
         case .introduce(let introduction): writer.field(9) { introduction.encode(to: &$0) }
@@ -156,12 +163,18 @@ extension NodeRequest: WireCodable {
             case 14: terms.container = try reader.string()
             case 15: terms.milliseconds = try reader.unsigned()
             case 18: terms.isAfterLog = try reader.bool()
+            case 19: terms.origin = try reader.array()
+            case 20: request = .inquire(try reader.array())
             case 16: request = try reader.parts { .holdAsset($0, group, from: $1) }
             case 17: request = try Self.readAsset(&reader)
             default: try reader.skip()
             }
         }
-        if case .read(let group, let bytes, _)? = request { request = .read(group, request: bytes, terms) }
+        switch request {
+        case .read(let group, let bytes, _)?: request = .read(group, request: bytes, terms)
+        case .propose(let group, let command, _)?: request = .propose(group, command: command, origin: terms.origin)
+        default: break
+        }
         guard let request else { throw .missingField(2) }
         self = request
     }

@@ -9,6 +9,9 @@ package protocol NodeServices: Sendable {
     func confer(_ request: [UInt8], as leadership: Leadership) -> [UInt8]
     /// Takes what another node has to tell. Called on the lane's event loop: short, and never blocking.
     func hear(_ message: [UInt8], from node: NodeID)
+    /// Answers a question of another node, whatever this one leads. Called on the lane's event loop: never blocking.
+    /// - Parameter reply: called once, on any thread; nil where this build does not know the question.
+    func answer(_ question: [UInt8], reply: @escaping @Sendable ([UInt8]?) -> Void)
 }
 
 /// This node's lead of a group at one moment. Another node may lead in a later term already, for as long as an election
@@ -27,4 +30,18 @@ final class ServiceHolder: Sendable {
     var current: (any NodeServices)? { services.withLock(\.self) }
 
     func set(_ new: any NodeServices) { services.withLock { $0 = new } }
+
+    /// Passes on what a node tells; before there is anybody to hear it, it is lost, as a message may be.
+    func tell(_ message: [UInt8], from node: NodeID, _ answer: @Sendable (NodeReply) -> Void) {
+        current?.hear(message, from: node)
+        answer(.done([]))
+    }
+
+    /// Has a question to this node answered.
+    func inquire(_ question: [UInt8], of node: NodeID, _ answer: @escaping @Sendable (NodeReply) -> Void) {
+        guard let current else { return answer(.unavailable("node \(node) is starting")) }
+        current.answer(question) { bytes in
+            answer(bytes.map { .done($0) } ?? .unavailable("node \(node) runs a build that cannot answer this"))
+        }
+    }
 }

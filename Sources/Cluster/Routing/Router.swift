@@ -89,7 +89,8 @@ package final class Router: Sendable {
         return try await route(group, isWrite: true, by: deadline) { node in
             node == self.nodeID
                 ? await self.propose(encoded, to: group, by: deadline)
-                : await self.ask(node, .propose(group, command: encoded), by: deadline)
+                : await self.ask(
+                    node, .propose(group, command: encoded, origin: RequestTrace.current?.name ?? []), by: deadline)
         }
     }
 
@@ -106,7 +107,7 @@ package final class Router: Sendable {
             if Task.isCancelled { return .answered(.failure(.readEnded)) }
             let terms = ReadTerms(
                 container: container, milliseconds: deadline.millisecondsForOthers(at: self.platform.clock.now),
-                isAfterLog: isAfterLog)
+                isAfterLog: isAfterLog, origin: node == self.nodeID ? [] : RequestTrace.current?.name ?? [])
             if node == self.nodeID { return await self.readHere(request, from: group, terms, by: deadline) }
             let attempt = await self.ask(node, .read(group, request: request, terms), by: deadline)
             guard case .noAnswer = attempt, self.platform.clock.now >= deadline.time else { return attempt }
@@ -167,6 +168,24 @@ package final class Router: Sendable {
     /// Tells another node something for its layers above, if it can be reached now.
     package func tell(_ message: [UInt8], to node: NodeID) async {
         _ = await ask(node, .tell(message), by: Deadline(milliseconds: 1_000, from: platform.clock.now))
+    }
+
+    /// What this node did for other nodes' requests, of late.
+    package var hops: HopLog { lane.hops }
+
+    /// Has the layers above of another node answer, whatever it leads.
+    /// - Throws: `unavailable` where it cannot be asked, does not answer in time, or does not know the question.
+    package func inquire(
+        _ question: [UInt8], of node: NodeID, by deadline: Deadline
+    ) async throws(ClusterError) -> [UInt8] {
+        switch await ask(node, .inquire(question), by: deadline) {
+        case .answered(.success(let bytes)): return bytes
+        case .answered(.failure(.unavailable(let reason))), .answered(.failure(.failed(let reason))):
+            throw .unavailable(reason)
+        case .answered(.failure): throw .unavailable("node \(node) cannot answer now")
+        case .notSent: throw .unavailable("node \(node) cannot be reached")
+        case .noAnswer: throw .unavailable("node \(node) did not answer in time")
+        }
     }
 
     /// Asks another node to learn what the directory holds.

@@ -126,6 +126,13 @@ enum PeerCertificate {
     }
 }
 
+extension PeerTLS {
+    /// When this node's certificate expires, in milliseconds since 1970; nil where the file cannot be read.
+    package var certificateExpires: Int64? {
+        (try? NIOSSLCertificate.fromPEMFile(certificatePath))?.first.map { Int64($0.notValidAfter) * 1_000 }
+    }
+}
+
 /// Whether a certificate is of use at the moment.
 package enum CertificateValidity {
     /// What is wrong with the time for which a certificate was issued; nil if it holds now.

@@ -1,5 +1,7 @@
+package import Wire
+
 /// A time-ordered UUID (RFC 9562, section 5.7): 48 bits of milliseconds since 1970, then randomness.
-package struct UUIDv7: Hashable, Sendable {
+package struct UUIDv7: Hashable, Comparable, Sendable {
     private var high: UInt64
     private var low: UInt64
 
@@ -54,6 +56,9 @@ package struct UUIDv7: Hashable, Sendable {
         key.count == 16 && key[6] >> 4 == 7 ? UUIDv7(key).milliseconds : nil
     }
 
+    /// By time first.
+    package static func < (left: Self, right: Self) -> Bool { (left.high, left.low) < (right.high, right.low) }
+
     package var bytes: [UInt8] {
         withUnsafeBytes(of: (high.bigEndian, low.bigEndian)) { Array($0) }
     }
@@ -73,5 +78,16 @@ package struct UUIDv7: Hashable, Sendable {
             }
             return place
         }
+    }
+}
+
+/// Its sixteen bytes.
+extension UUIDv7: WireValue {
+    package func write(_ number: Int, to writer: inout WireWriter) { writer.field(number, bytes) }
+
+    package init(field reader: inout WireReader) throws(WireError) {
+        let bytes = try reader.array()
+        guard bytes.count == 16 else { throw .invalidValue(field: reader.number) }
+        self.init(bytes)
     }
 }

@@ -86,6 +86,8 @@ extension Administration {
     package var acting: ActingAdministration { ActingAdministration(administration: self) }
     /// Nodes and groups.
     package var cluster: ClusterAdministration { ClusterAdministration(administration: self) }
+    /// The log of requests, and what requests came to.
+    package var requests: RequestAdministration { RequestAdministration(administration: self) }
     /// What containers hold and carry.
     package var usage: UsageAdministration { UsageAdministration(administration: self) }
     /// The console, and the team of administrators.

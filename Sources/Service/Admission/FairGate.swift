@@ -92,6 +92,15 @@ package final class FairGate: Sendable {
         mayPass(container) && admit(container, containerMax)
     }
 
+    /// The same, as lines of Prometheus's text form.
+    var lines: [String] {
+        let load = load
+        return [
+            "# TYPE zonekeeper_working_requests gauge", "zonekeeper_working_requests \(load.inside)",
+            "# TYPE zonekeeper_waiting_requests gauge", "zonekeeper_waiting_requests \(load.waiting)",
+        ]
+    }
+
     /// Lets a request in, now or when its turn comes.
     package func enter(container: String, containerMax: Int) async -> GateDecision {
         if enterNow(container: container, containerMax: containerMax) { return .entered }

@@ -111,18 +111,7 @@ extension RecordService {
 
     /// - Throws: `THROTTLED` where an address has failed too often, before its requests cost anything.
     func requireFewFailures(of address: String?) throws(RequestFailure) {
-        guard let address else { return }
-        let now = uptime
-        guard !failedAuthentications.allows(address, now: now) else { return }
-        throw tooManyFailures(of: address, now: now)
-    }
-
-    private func tooManyFailures(of address: String, now: UInt64) -> RequestFailure {
-        RequestFailure(
-            ServiceError(
-                .throttled,
-                "too many requests from this address failed to authenticate; wait, and mend the token or key",
-                retryAfterSeconds: Double(failedAuthentications.retryAfterMilliseconds(address, now: now)) / 1_000))
+        try failedAuthentications.requireFew(of: address, now: uptime)
     }
 
     /// The web auth token that takes the place of the one that a request came with.
@@ -173,9 +162,11 @@ extension RecordService {
             notes.rate = RequestNotes.Rate(kind: key.kind, remaining: remaining, resetMilliseconds: reset)
         case .refused(let milliseconds):
             notes.rate = RequestNotes.Rate(kind: key.kind, remaining: 0, resetMilliseconds: milliseconds)
+            let limit = RateExchange.limit(of: key, in: directory)
             throw .throttled(
-                "container '\(key.container)' takes \(RateExchange.limit(of: key, in: directory)) \(name) a second over all nodes; come back after retryAfter seconds",
-                retryAfterSeconds: Double(milliseconds) / 1_000)
+                "container '\(key.container)' takes \(limit) \(name) a second over all nodes; come back after retryAfter seconds",
+                retryAfterSeconds: Double(milliseconds) / 1_000
+            ).by(key.kind.rawValue, limit: Int(limit), used: Int(limit))
         case .needsShare: preconditionFailure("the exchange decides or throws")
         }
     }
@@ -183,10 +174,7 @@ extension RecordService {
     /// Counts a request that failed to authenticate.
     /// - Throws: `THROTTLED` where its address has failed too often.
     package func countFailure(of address: String?) throws(RequestFailure) {
-        guard let address else { return }
-        let now = uptime
-        guard !failedAuthentications.decide(address, now: now) else { return }
-        throw tooManyFailures(of: address, now: now)
+        try failedAuthentications.count(of: address, now: uptime)
     }
 
     /// Takes a place among the requests that this node works on, waiting for the container's turn where there is none.
@@ -203,7 +191,7 @@ extension RecordService {
             case .nodeQueueFull: "too many requests wait on this node"
             case .cancelled: "this node has too much to do, and the request's turn did not come in time"
             }
-        throw .nothingDone(reason)
+        throw .nothingDone(reason).by(ContainerLimit.concurrentRequests.rawValue, limit: limit, used: load.inside)
     }
 
     private func enterInTime(container: String, containerMax: Int) async -> GateDecision {

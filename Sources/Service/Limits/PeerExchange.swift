@@ -24,6 +24,8 @@ package final class PeerExchange: NodeServices {
         of: (message: [UInt8], node: NodeID).self, bufferingPolicy: .bufferingOldest(1_000))
     private let traces = Mutex<(second: Int64, count: Int)>((0, 0))
     private let loops = Mutex<[Task<Void, Never>]>([])
+    /// Answers what nodes ask about this one.
+    private let inquiries = Mutex<(@Sendable (NodeInquiry) async -> [UInt8]?)?>(nil)
 
     /// Failed requests that a node tells of in a second, so that a flood of them does not become a flood of messages.
     private static let tracesPerSecondMax = 100
@@ -45,7 +47,9 @@ package final class PeerExchange: NodeServices {
     private var now: Int64 { node.platform.clock.wallMilliseconds }
 
     /// Answers other nodes and keeps shares and sessions up to date from here on.
-    func start() {
+    /// - Parameter inquire: what this node says of itself.
+    func start(_ inquire: @escaping @Sendable (NodeInquiry) async -> [UInt8]?) {
+        inquiries.withLock { $0 = inquire }
         node.serve(self)
         loops.withLock { loops in
             loops.append(node.platform.startTask { [rates] in await rates.run() })
@@ -74,6 +78,14 @@ package final class PeerExchange: NodeServices {
         case .stores(let mark)?: return watches.news(of: leadership.group, since: mark).encoded()
         case nil: return []
         }
+    }
+
+    /// Answers on a task of its own, so that the lane does not wait.
+    package func answer(_ question: [UInt8], reply: @escaping @Sendable ([UInt8]?) -> Void) {
+        guard let inquiry = try? NodeInquiry(decoding: question), let inquire = inquiries.withLock(\.self) else {
+            return reply(nil)
+        }
+        node.platform.startTask { reply(await inquire(inquiry)) }
     }
 
     package func hear(_ message: [UInt8], from node: NodeID) { heard.continuation.yield((message, node)) }

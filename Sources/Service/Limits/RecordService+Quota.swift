@@ -86,10 +86,13 @@ extension RecordService {
         guard database.scope == .public else { return }
         let (used, limit) = try await ContainerUsage.transfer(of: database, in: self, directory, by: deadline)
         guard used >= limit else { return }
-        throw RequestFailure(
+        var failure = RequestFailure(
             .quotaExceeded,
             "container '\(database.container)' has carried \(used) of the \(limit) bytes that it may in a month; reading and deleting "
                 + "go on, saving does when the month ends or the limit is raised (`zonekeeper limits set`)")
+        failure.rule = RequestRefusal(
+            rule: ContainerLimit.transferBytesPerMonth.rawValue, limit: limit, used: used)
+        throw failure
     }
 }
 

@@ -19,6 +19,8 @@ package struct ChangeFeeds: Sendable {
     package struct ZonePage: Sendable {
         /// The JSON array that the shard's leader rendered.
         package var records: [UInt8]
+        /// How many of them there are.
+        package var count: Int
         package var hasMore: Bool
         package var token: [UInt8]
     }
@@ -46,7 +48,7 @@ package struct ChangeFeeds: Sendable {
                     desiredKeys: item.desiredKeys, numbersAsStrings: item.numbersAsStrings, now: service.now))
         }
         return ZonePage(
-            records: page.bytes, hasMore: page.hasMore,
+            records: page.bytes, count: page.count, hasMore: page.hasMore,
             token: SealedPosition.zone.bytes(of: page.cursor ?? [], in: service))
     }
 

@@ -36,7 +36,7 @@ struct DatabaseWideQuery {
         var records = JSONWriter(capacity: page.records.reduce(2) { $0 + $1.json.count + 1 })
         records.array { writer in for record in page.records { writer.raw(record.json) } }
         return RecordQueries.Page(
-            records: records.bytes,
+            records: records.bytes, count: page.records.count,
             continuationMarker: page.next.map { next in
                 let marker = Marker(query: Marker.hash(query, of: request.key), position: next)
                 return SealedPosition.marker.text(of: marker.encoded(), in: service)

@@ -66,7 +66,10 @@ package struct Notifications: WatchedFeed {
     ) async throws(RequestFailure) -> ShardAnswer {
         let answer = try await page(
             after: try await SealedPosition.notifications.open(token, in: service), limit: limit, by: deadline)
-        guard let expiry = answer.expiry else { return answer }
+        guard let expiry = answer.expiry else {
+            service.requests.told(answer.changes, container: store.container, store.environment)
+            return answer
+        }
         throw .badRequest(
             "the syncToken has expired: "
                 + (expiry == .tooOld

@@ -17,6 +17,8 @@ package struct RecordQueries: Sendable {
     /// Records, as the JSON array that the shards' leaders rendered.
     package struct Page: Sendable {
         package var records: [UInt8]
+        /// How many a query found.
+        package var count = 0
         /// Where a query goes on; nil where it ended.
         package var continuationMarker: String?
         /// How the query was run, as a JSON object, where that was asked for.
@@ -72,7 +74,7 @@ package struct RecordQueries: Sendable {
             return .query(read, rendering)
         }
         return Page(
-            records: page.bytes,
+            records: page.bytes, count: page.count,
             continuationMarker: page.cursor.map { SealedPosition.marker.text(of: $0, in: service) },
             explanation: page.explanation, syncToken: try await request.currentToken(of: zone, in: service))
     }

@@ -183,6 +183,7 @@ private struct WebhookRun {
         reader.isChanged = true
         if attempt.reason.isEmpty {
             reader.progress.succeed(attempt)
+            service.requests.told(page.count, container: webhook.container, webhook.environment)
             return 0
         }
         let consequence = reader.progress.fail(attempt)

@@ -1,16 +1,28 @@
 import Directory
+import HTTPTypes
+import HummingbirdCore
 import RecordModel
 import Service
 
 /// A request under `/admin/1`.
 struct AdminRequest: Sendable {
     let administration: Administration
-    let method: String
-    let url: RequestURL
+    let responder: WebResponder
+    let call: WebCall
     let body: [UInt8]
+
+    var method: String { call.request.method.rawValue }
+    var url: RequestURL { call.url }
     /// Where browsers find this node.
-    let serverURL: String
-    let metrics: Metrics
+    var serverURL: String { call.origin }
+    var metrics: Metrics { responder.context.metrics }
+
+    /// Who asks, as it is at this moment: what goes on for long must not outlive a session or a role.
+    func recheck() async throws(RequestFailure) -> AdministratorAccess {
+        // What the answer would say besides is said already.
+        var headers = AnswerHeaders(call.request, url: url)
+        return try await responder.requireAdministrator(call, &headers)
+    }
 
     var service: RecordService { administration.service }
 

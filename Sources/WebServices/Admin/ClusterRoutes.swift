@@ -10,6 +10,37 @@ struct ClusterRoutes {
 
     func show() async throws(RequestFailure) -> Reply { Self.reply(try await cluster.overview()) }
 
+    /// What every node is at, whichever is asked.
+    func health() async throws(RequestFailure) -> Reply {
+        let nodes = await request.administration.requests.health()
+        return Reply { writer in
+            writer.list("nodes", nodes) { node, writer in
+                writer.member("id", count: node.node.id)
+                writer.member("clientURL", node.node.clientURL)
+                writer.member("answers", node.health != nil)
+                writer.optional("problem", node.problem)
+                if let health = node.health { Self.write(health, to: &writer) }
+            }
+        }
+    }
+
+    private static func write(_ health: NodeHealth, to writer: inout JSONWriter) {
+        writer.member("ready", health.obstacle == nil)
+        writer.optional("obstacle", health.obstacle)
+        writer.member("version", health.version)
+        writer.member("uptimeSeconds", count: health.uptimeSeconds)
+        writer.member("cpuSeconds", number: health.cpuSeconds)
+        writer.member("processors", count: health.processors)
+        writer.member("memoryBytes", count: health.memoryBytes)
+        writer.member("diskBytes", count: health.diskBytes)
+        writer.member("diskFreeBytes", count: health.diskFreeBytes)
+        writer.optional("clockErrorMilliseconds", integer: health.clockErrorMilliseconds)
+        writer.optional("certificateExpires", integer: health.certificateExpires)
+        writer.member("leads", count: health.leads)
+        writer.member("replicas", count: health.replicas)
+        writer.member("unappliedEntries", count: health.unappliedEntries)
+    }
+
     func addNode() async throws(RequestFailure) -> Reply {
         try await change(.addNode(try Self.node(try request.json())))
     }

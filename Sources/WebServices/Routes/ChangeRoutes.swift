@@ -15,6 +15,7 @@ struct ChangeRoutes {
     /// `POST changes/zone`: each zone stands alone.
     func zones() async throws(RequestFailure) -> Reply {
         let form = try call.form(ZoneChangesRequestForm.self)
+        call.note.about(zone: form.zones.first?.zoneID.name ?? "")
         var writer = JSONWriter()
         writer.beginArray()
         for item in form.zones {
@@ -27,8 +28,10 @@ struct ChangeRoutes {
                             retryAfterSeconds: 0))
                 }
                 let page = try await feeds.zone(item)
+                call.note.note { $0.records += page.count }
                 writer.zoneChanges(id, records: page.records, moreComing: page.hasMore, syncToken: page.token)
             } catch {
+                call.note.itemFailed(error.error)
                 writer.zoneError(ZoneID(name: id.name, owner: item.zoneID.owner ?? id.owner), error.error)
             }
         }
@@ -40,6 +43,7 @@ struct ChangeRoutes {
     func records() async throws(RequestFailure) -> Reply {
         let form = try call.form(RecordChangesRequest.self)
         let page = try await feeds.zone(form)
+        call.note.about(zone: form.zoneID.name, records: page.count)
         return Reply { writer in
             writer.changesMembers(
                 records: page.records, moreComing: page.hasMore, syncToken: page.token, isReverse: form.isReverse)

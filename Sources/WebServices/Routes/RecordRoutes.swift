@@ -9,6 +9,9 @@ struct RecordRoutes {
     /// Up to 200 operations on records of one zone.
     func modify() async throws(RequestFailure) -> Reply {
         let form = try call.form(ModifyRecordsRequest.self)
+        call.note.about(
+            zone: form.zoneID.name, recordType: form.operations.first { $0.recordType != nil }?.recordType,
+            records: form.operations.count)
         let modification = RecordModification(service, call.request)
         let result = try await modification.run(form)
         lazy var links = modification.assetPresenter(in: form.zoneID, isReadable: true)
@@ -48,6 +51,7 @@ struct RecordRoutes {
                 assets: assets)
         case .deleted: writer.tombstone(recordName: item.recordName)
         case .failed(let error, let serverRecord):
+            call.note.itemFailed(error)
             writer.recordError(
                 recordName: item.recordName, error, serverRecord: serverRecord, numbersAsStrings: numbersAsStrings,
                 assets: assets)
@@ -56,12 +60,18 @@ struct RecordRoutes {
 
     /// Up to 200 records of one zone by name.
     func lookUp() async throws(RequestFailure) -> Reply {
-        reply(try await RecordQueries(service, call.request).lookUp(try call.form(LookupRecordsRequest.self)))
+        let form = try call.form(LookupRecordsRequest.self)
+        call.note.about(zone: form.zoneID.name, records: form.records.count)
+        return reply(try await RecordQueries(service, call.request).lookUp(form))
     }
 
     /// One page of the records of a type for which all filters hold.
     func query() async throws(RequestFailure) -> Reply {
-        reply(try await RecordQueries(service, call.request).query(try call.form(QueryRecordsRequest.self)))
+        let form = try call.form(QueryRecordsRequest.self)
+        call.note.about(zone: form.zoneID.name, recordType: form.query.recordType)
+        let page = try await RecordQueries(service, call.request).query(form)
+        call.note.note { $0.records = page.count }
+        return reply(page)
     }
 
     private func reply(_ page: RecordQueries.Page) -> Reply {

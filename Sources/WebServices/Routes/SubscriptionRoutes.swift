@@ -38,7 +38,9 @@ struct SubscriptionRoutes {
                 switch outcome {
                 case .saved(let subscription): write(subscription, to: &writer)
                 case .deleted: writer.deletedSubscription(operation.id)
-                case .failed(let error): writer.subscriptionError(operation.id, error)
+                case .failed(let error):
+                    call.note.itemFailed(error)
+                    writer.subscriptionError(operation.id, error)
                 }
             }
         }

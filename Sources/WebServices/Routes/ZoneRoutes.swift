@@ -49,6 +49,7 @@ struct ZoneRoutes {
                     writer.deletedZone(call.request.zoneID(named: operation.zoneID.name))
                 }
             } catch {
+                call.note.itemFailed(error.error)
                 writer.zoneError(operation.zoneID, error.error)
             }
         }

@@ -49,3 +49,21 @@ package final class Metrics: Sendable {
         return lines.joined(separator: "\n") + "\n" + registry.text
     }
 }
+
+extension RequestURL {
+    /// A small, fixed set of names: what a client sends must not make new ones.
+    var metricName: String {
+        switch segments.first {
+        case "database" where segments.count >= 7:
+            Self.known.contains(segments[5]) ? "\(segments[5])" : "database"
+        case "kv": segments.last == "watch" ? "kv-watch" : "kv"
+        case "push", "device", "aps": ["watch", "aps"].contains(segments.last) ? "push-watch" : "push"
+        case "admin": "admin"
+        case "assets": "assets"
+        case "console": "console"
+        case "health": "health"
+        default: SignInRequest.isPath(segments) ? "sign-in" : "other"
+        }
+    }
+    private static let known: Set<String> = ["changes", "records", "users", "zones"]
+}

@@ -15,6 +15,8 @@ struct WebCall: Sendable {
     var address: String?
     /// Tells where the client goes away; nil for requests of this process.
     var clientDisconnect: ClientDisconnect?
+    /// What the log of requests is to say of it.
+    let note = RequestNote()
 
     // All are valid header names, so the optionals are never nil.
     static let idempotencyKey = HTTPField.Name("Idempotency-Key")!

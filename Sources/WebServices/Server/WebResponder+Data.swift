@@ -13,6 +13,8 @@ struct DatabaseCall: Sendable {
     var body: [UInt8]
     /// Whether it came with GET, and so without a body.
     var isGet: Bool
+    /// What the log of requests is to say of it.
+    var note: RequestNote
 
     /// The request's body as one of the protocol's forms.
     func form<Form: WebRequest>(_: Form.Type) throws(RequestFailure) -> Form { try body.form() }
@@ -99,6 +101,15 @@ struct DataRoute: Sendable {
         case .keyValues(let action): "kv/\(action.rawValue)"
         case .notifications(let action): "push/\(action.rawValue)"
         case .deviceTokens(let action): action.rawValue
+        }
+    }
+
+    /// What it does, as series tell requests apart.
+    var group: OperationGroup {
+        switch action {
+        case .database(_, let action): action.group
+        case .keyValues: .preferences
+        case .notifications, .deviceTokens: .notifications
         }
     }
 
@@ -198,7 +209,8 @@ extension WebResponder {
         request.origin = call.origin
         request.clientID = try call.clientID()
         service.usage.carried(admitted.body.count, for: target)
-        return DatabaseCall(request: request, body: admitted.body, isGet: call.request.method == .get)
+        return DatabaseCall(
+            request: request, body: admitted.body, isGet: call.request.method == .get, note: call.note)
     }
 
     private func stream(
@@ -215,6 +227,7 @@ extension WebResponder {
     private func refused(
         _ failure: RequestFailure, _ call: WebCall, _ route: DataRoute, _ notes: RequestNotes
     ) -> RequestFailure {
+        if let admitted = notes.admitted { call.note.admitted(admitted) }
         var failure = failure
         if failure.error.code == .authenticationRequired, failure.signIn == nil {
             failure.signIn = notes.admitted?.apiToken
@@ -251,6 +264,7 @@ extension WebResponder {
         let body = try await context.bodies.read(
             call.request, bytesMax: scope.isWatch ? Self.watchBodyBytesMax : Limits.requestBodyBytesMax)
         held = body.count
+        call.note.note { $0.bytesIn = body.count }
         let deadline = service.deadline()
         if credentials.administrator == nil {
             credentials.signed = signature.map {
@@ -259,6 +273,7 @@ extension WebResponder {
         }
         let admitted = try await service.admit(
             credentials, as: acting, precheck, to: scope, address: call.address, by: deadline, &notes)
+        call.note.admitted(admitted.admitted)
         if scope.isWatch {
             // It waits long; its small body counts no more.
             context.bodies.release(held)

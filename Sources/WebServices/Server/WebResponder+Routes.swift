@@ -58,6 +58,19 @@ enum DatabaseAction: String, CaseIterable, Sendable {
         }
     }
 
+    /// What it does, as series tell requests apart.
+    var group: OperationGroup {
+        switch self {
+        case .modifyRecords, .acceptShares: .recordsWrite
+        case .lookUpRecords, .queryRecords, .resolveShares: .recordsRead
+        case .recordChanges, .zoneChanges, .databaseChanges, .zonesChanges: .changes
+        case .listZones, .lookUpZones, .modifyZones: .zones
+        case .caller, .currentUser, .discoverUsers, .lookUpUsersByEmail, .lookUpUsersByID, .contacts: .users
+        case .prepareZip, .uploadAssets, .rereferenceAssets: .assets
+        case .listSubscriptions, .lookUpSubscriptions, .modifySubscriptions: .subscriptions
+        }
+    }
+
     private var isLongRead: Bool {
         switch self {
         case .queryRecords, .recordChanges, .zoneChanges, .databaseChanges, .zonesChanges: true

@@ -27,25 +27,28 @@ package struct WebResponder: HTTPResponder {
         )
         var headers = AnswerHeaders(request, url: url)
         let reply = await service.tracing(uuid) { () async -> Reply in
-            do throws(RequestFailure) {
-                return try await route(call, &headers)
-            } catch {
-                let reply = self.reply(to: error, call)
-                if error.error.code != .throttled {
-                    service.report(
-                        uuid,
-                        WebCall.logged(
-                            "\(call.description) failed: \(reply.status) \(error.error.code.rawValue): \(error.error.reason)"
-                        ))
-                }
-                return reply
-            }
+            let reply = await answer(call, &headers)
+            let nanoseconds = UInt64(clamping: Int64(service.uptime) - Int64(begin))
+            context.metrics.count(route: url.metricName, status: reply.status, nanoseconds: nanoseconds)
+            call.log(reply, microseconds: nanoseconds / 1_000, in: service)
+            return reply
         }
-        context.metrics.count(
-            route: Self.metricName(url), status: reply.status,
-            nanoseconds: UInt64(clamping: Int64(service.uptime) - Int64(begin)))
         let response = headers.response(reply, uuid: uuid)
         return request.method == .head ? response.createHeadResponse() : response
+    }
+
+    private func answer(_ call: WebCall, _ headers: inout AnswerHeaders) async -> Reply {
+        do throws(RequestFailure) {
+            return try await route(call, &headers)
+        } catch {
+            let reply = self.reply(to: error, call)
+            call.note.failed(error)
+            if error.error.code != .throttled {
+                let what = "\(reply.status) \(error.error.code.rawValue): \(error.error.reason)"
+                context.service.report(call.uuid, WebCall.logged("\(call.description) failed: \(what)"))
+            }
+            return reply
+        }
     }
 
     private func reply(to failure: RequestFailure, _ call: WebCall) -> Reply {
@@ -63,22 +66,6 @@ package struct WebResponder: HTTPResponder {
         return reply
     }
 
-    /// A small, fixed set of names: what a client sends must not make new ones.
-    private static func metricName(_ url: RequestURL) -> String {
-        switch url.segments.first {
-        case "database" where url.segments.count >= 7:
-            known.contains(url.segments[5]) ? "\(url.segments[5])" : "database"
-        case "kv": url.segments.last == "watch" ? "kv-watch" : "kv"
-        case "push", "device", "aps": ["watch", "aps"].contains(url.segments.last) ? "push-watch" : "push"
-        case "admin": "admin"
-        case "assets": "assets"
-        case "console": "console"
-        case "health": "health"
-        default: SignInRequest.isPath(url.segments) ? "sign-in" : "other"
-        }
-    }
-    private static let known: Set<String> = ["changes", "records", "users", "zones"]
-
     private func route(_ call: WebCall, _ headers: inout AnswerHeaders) async throws(RequestFailure) -> Reply {
         if context.service.isRestoring, call.url.segments.first != "health" {
             throw .tryAgain("the cluster was restored and is not ready yet")
@@ -87,7 +74,11 @@ package struct WebResponder: HTTPResponder {
             headers.allowPreflight(in: context.service.directory)
             return Reply(body: [])
         }
-        if let data = try DataRoute(call) { return try await respond(to: call, data, &headers) }
+        call.note.asks(ofPath: call.url.segments)
+        if let data = try DataRoute(call) {
+            call.note(data)
+            return try await respond(to: call, data, &headers)
+        }
         switch call.url.segments.first {
         case "health": return try await health(call.url)
         case "admin": return try await administration(call, &headers)
@@ -136,6 +127,7 @@ package struct WebResponder: HTTPResponder {
         _ call: WebCall, _ headers: inout AnswerHeaders
     ) async throws(RequestFailure) -> Reply {
         let route = try? AdminRoute.find(call.request.method.rawValue, call.url)
+        if let route { call.note.asks("admin/\(route.path)", .administration) }
         let caller: AdministratorAccess?
         if let route, route.permission == nil {
             caller = try await openingCaller(call, &headers)
@@ -149,10 +141,10 @@ package struct WebResponder: HTTPResponder {
         let body = try await context.bodies.read(call.request, bytesMax: bytesMax)
         defer { context.bodies.release(body.count) }
         let origin = call.origin(of: caller?.actor ?? "somebody", now: context.service.now)
+        call.note(caller, bodyBytes: body.count)
         return try await AdminRequest(
-            administration: Administration(context.service, origin: origin, caller: caller),
-            method: call.request.method.rawValue, url: call.url, body: body, serverURL: call.origin,
-            metrics: context.metrics
+            administration: Administration(context.service, origin: origin, caller: caller), responder: self,
+            call: call, body: body
         ).respond()
     }
 }

@@ -46,9 +46,10 @@ struct Connection: Sendable {
         parameters.compactMap { name, value in value.map { (name, $0) } }
     }
 
-    private func administer(
+    /// The same, with parameters that are put together.
+    func administer(
         _ method: String, _ route: String, _ parameters: [(name: String, value: String)], body: [UInt8] = [],
-        isSlow: Bool, isRepeatable: Bool? = nil
+        isSlow: Bool = false, isRepeatable: Bool? = nil
     ) async throws -> ServiceResponse {
         try needAdministrator()
         var request = ServiceRequest(

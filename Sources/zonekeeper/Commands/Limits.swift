@@ -111,6 +111,9 @@ struct LimitsExplainCommand: ClientCommand {
     @Option(help: "The user who asks; needed for private data, and to judge what an upload meets.")
     var user: String?
 
+    @Option(help: ArgumentHelp("Say why this request was refused, as it was then, instead.", valueName: "id"))
+    var request: String?
+
     func validate() throws {
         if database == .private, user == nil {
             throw ValidationError("--database private needs --user, whose data it is")
@@ -118,6 +121,10 @@ struct LimitsExplainCommand: ClientCommand {
     }
 
     func run(on connection: Connection) async throws {
+        if let request {
+            let response = try await connection.administer("GET", "requests/trace", parameters: ["id": request])
+            return try show(response, Self.refusal(try response.json()))
+        }
         let response = try await connection.administer(
             "GET", "limits/explain",
             parameters: [
@@ -125,6 +132,14 @@ struct LimitsExplainCommand: ClientCommand {
                 "database": database.rawValue, "action": action, "user": user,
             ])
         try show(response, Self.text(try response.json()))
+    }
+
+    /// Why a request was refused.
+    static func refusal(_ json: JSONValue) -> String {
+        let request = json["request"] ?? .null
+        let lines = RequestTable.refusal(request)
+        let head = "\(request.time("time"))  \(request.text("operation"))  \(RequestTable.status(request))"
+        return ([head] + (lines.isEmpty ? ["no limit and no permission refused it"] : lines)).joined(separator: "\n")
     }
 
     static func text(_ json: JSONValue) -> String {

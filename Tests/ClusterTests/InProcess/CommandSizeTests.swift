@@ -89,4 +89,6 @@ private struct Verbose: NodeServices {
     }
 
     func hear(_ message: [UInt8], from node: NodeID) {}
+
+    func answer(_ question: [UInt8], reply: @escaping @Sendable ([UInt8]?) -> Void) { reply(nil) }
 }

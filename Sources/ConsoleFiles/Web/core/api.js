@@ -68,6 +68,9 @@ function url(path, { query, place }) {
   return search ? `${filled}?${search}` : filled;
 }
 
+/** Where an operation is asked for, such as a stream of events. @param {string} operation @param {Options} options */
+export const addressOf = (operation, options) => url(operation.split(" ")[1], options);
+
 /** A key under which a request is applied once, however often it is sent: a UUID of version 7. */
 export function newKey() {
   const time = Date.now().toString(16).padStart(12, "0");

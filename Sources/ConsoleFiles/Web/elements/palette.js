@@ -34,6 +34,8 @@ export function openPalette() {
     const matching = all.filter(({ label }) => label.toLowerCase().includes(needle));
     const rank = (/** @type {Target} */ target) => (target.label.toLowerCase().startsWith(needle) ? 0 : 1);
     const sorted = needle ? matching.sort((a, b) => rank(a) - rank(b)) : matching;
+    const isRequest = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(needle);
+    if (isRequest && place.peek().container) return [{ label: needle, detail: "Look it up in the log", icon: "log", href: address({ screen: "logs", params: { request: text.value.trim() } }) }];
     const record = needle && place.peek().container ? [{ label: text.value.trim(), detail: "Open the record of this name", icon: "search", href: address({ screen: "records", params: { record: text.value.trim() } }) }] : [];
     return [...sorted.slice(0, 40), ...record];
   });

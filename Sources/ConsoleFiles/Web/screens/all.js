@@ -6,12 +6,14 @@ import { containersScreen } from "./containers.js";
 import { deployScreen, resetScreen } from "./deploy.js";
 import { indexesScreen } from "./indexes.js";
 import { limitsScreen } from "./limits.js";
+import { logsScreen } from "./logs.js";
 import { preferencesScreen } from "./preferences.js";
 import { recordsScreen } from "./records.js";
 import { rolesScreen } from "./roles.js";
 import { schemaTextScreen } from "./schematext.js";
 import { subscriptionsScreen } from "./subscriptions.js";
 import { teamScreen } from "./team.js";
+import { telemetryScreen } from "./telemetry.js";
 import { typesScreen } from "./types.js";
 import { usageScreen } from "./usage.js";
 import { usersScreen } from "./users.js";
@@ -31,6 +33,8 @@ export const screens = {
   schema: { title: "Schema Text", icon: "text", show: schemaTextScreen, needsContainer: true },
   access: { title: "API Access", icon: "key", show: accessScreen, needsContainer: true },
   webhooks: { title: "Webhooks", icon: "webhook", show: webhooksScreen, needsContainer: true },
+  logs: { title: "Logs", icon: "log", show: logsScreen, needsContainer: true },
+  telemetry: { title: "Telemetry", icon: "telemetry", show: telemetryScreen, needsContainer: true },
   usage: { title: "Usage", icon: "usage", show: usageScreen, needsContainer: true },
   limits: { title: "Limits", icon: "limit", show: limitsScreen, needsContainer: true },
   deploy: { title: "Deploy Schema Changes…", icon: "deploy", show: deployScreen, needsContainer: true },
@@ -45,6 +49,6 @@ export const screens = {
 export const groups = [
   { label: "Data", needsContainer: true, names: ["records", "zones", "subscriptions", "preferences"] },
   { label: "Schema", needsContainer: true, names: ["types", "indexes", "roles", "schema"] },
-  { label: "Container", needsContainer: true, names: ["access", "webhooks", "usage", "limits", "deploy", "reset"] },
+  { label: "Container", needsContainer: true, names: ["access", "webhooks", "logs", "telemetry", "usage", "limits", "deploy", "reset"] },
   { label: "Server", needsContainer: false, names: ["containers", "users", "audit", "cluster", "team"] },
 ];

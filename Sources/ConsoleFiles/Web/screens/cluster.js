@@ -1,11 +1,11 @@
 /** Cluster: nodes, shards and who leads them. */
-import { computed, signal } from "../core/signal.js";
+import { computed, effect, signal } from "../core/signal.js";
 import { each, html } from "../core/dom.js";
 import { call } from "../core/api.js";
 import { every, resource } from "../core/resource.js";
 import { denial } from "../core/session.js";
-import { count, plural } from "../core/format.js";
-import { badge, button, facts, field, screenHead, select, textField, toast, view } from "../elements/parts.js";
+import { ago, bytes, count, plural } from "../core/format.js";
+import { badge, button, facts, field, meter, screenHead, select, textField, toast, view } from "../elements/parts.js";
 import { confirm, menuButton, menuItem, openForm } from "../elements/dialog.js";
 import { icon } from "../elements/icon.js";
 
@@ -14,18 +14,37 @@ const { article, div, h2, p, section, span, table, tbody, td, th, thead, tr } = 
 export function clusterScreen() {
   const overview = resource((abort) => call("GET /admin/1/cluster", { signal: abort }));
   const status = resource((abort) => call("GET /admin/1/status", { signal: abort }));
+  const health = resource((abort) => call("GET /admin/1/cluster/health", { signal: abort }));
+  // The load is what the processors did between two answers.
+  let last = {};
+  const loads = signal(/** @type {Record<number, number>} */ ({}));
+  effect(() => {
+    const now = Date.now();
+    const next = {};
+    const found = { ...loads.peek() };
+    for (const node of health.data.value?.nodes ?? []) {
+      if (!node.answers) continue;
+      const before = last[node.id];
+      next[node.id] = { at: now, cpu: node.cpuSeconds };
+      if (before && now > before.at && node.cpuSeconds >= before.cpu) found[node.id] = ((node.cpuSeconds - before.cpu) * 1000) / (now - before.at) / node.processors;
+    }
+    last = next;
+    loads.value = found;
+  });
+  const healthOf = (id) => health.data.value?.nodes.find((node) => node.id === id);
   every(() => { overview.reload(); status.reload(); }, 3000);
+  every(() => { if (!health.isLoading.peek()) health.reload(); }, 2000);
   const isThere = computed(() => overview.data.value !== undefined);
   const data = () => overview.data.value;
   const nodes = () => (data()?.nodes ?? []);
   const denied = () => denial("POST /admin/1/cluster/nodes");
   return section(
-    screenHead({ title: "Cluster", detail: "Nodes, the shards they keep, and who leads each. Refreshed every three seconds.",
+    screenHead({ title: "Cluster", detail: "Nodes, the shards they keep, and who leads each. Refreshed every two seconds.",
       actions: [button({ label: "Add Node", icon: "add", denied, onclick: () => addNode(null, nodes(), overview.reload) })] }),
     // The rest is drawn once; what changes is drawn in its place.
     view({ ...overview, data: ({ get value() { return isThere.value ? true : undefined; } }) }, { show: () => [
       div({ class: "cards narrow block" },
-        each(nodes, (node) => node.id, (node) => nodeCard(node, nodes, overview.reload)),
+        each(nodes, (node) => node.id, (node) => nodeCard(node, nodes, overview.reload, healthOf, loads)),
         div({ class: "card quiet" }, div({ class: "card-head" }, icon("check"), h2("State")), () => facts([
           ["Cluster", data()?.clusterID], ["Layout", data()?.settled ? badge("settled", "good") : badge(`${plural(data()?.groupsToSettle ?? 0, "group")} to settle`, "warn")],
           ["Replicas a shard", data()?.replicasPerShard], ["This node", status.data.value ? `${status.data.value.node}, build ${status.data.value.version}` : ""],
@@ -53,17 +72,36 @@ function replica(group, node) {
 const groupState = (group) =>
   !group.leader ? badge("no leader known", "bad") : !group.settled ? badge(group.waitsFor ?? "moving", "warn") : group.leader !== group.preferredLeader ? badge(`node ${group.preferredLeader} shall lead`, "warn") : badge("settled", "good");
 
-/** @param {import("../core/signal.js").Signal<any>} node @param {() => any[]} nodes @param {() => void} reload */
-function nodeCard(node, nodes, reload) {
+/** @param {import("../core/signal.js").Signal<any>} node @param {() => any[]} nodes @param {() => void} reload @param {(id: number) => any} healthOf @param {any} loads */
+function nodeCard(node, nodes, reload, healthOf, loads) {
   const { id } = node.peek();
   return article({ class: "card" },
-    div({ class: "card-head" }, icon("cluster"), h2(`Node ${id}`), () => (node.value.leaving ? badge("leaving", "warn") : node.value.joined ? badge("member", "good") : badge("joining", "accent")),
+    div({ class: "card-head" }, icon("cluster"), h2(`Node ${id}`), () => span({ class: "badges" }, nodeState(healthOf(id)), node.value.leaving ? badge("leaving", "warn") : node.value.joined ? null : badge("joining", "accent")),
       menuButton({ label: `More on node ${id}`, icon: "more", kind: "plain", hides: true, items: () => [
         menuItem({ label: "Move its leaders elsewhere…", icon: "sort", denied: denial("POST /admin/1/cluster/leaders"), onclick: () => moveLeaders(id, nodes(), reload) }),
         menuItem({ label: "Replace…", icon: "reset", denied: denial("POST /admin/1/cluster/replace"), onclick: () => addNode(id, nodes(), reload) }),
         menuItem({ label: "Remove…", icon: "trash", danger: true, denied: denial("DELETE /admin/1/cluster/nodes"), onclick: () => removeNode(id, reload) }),
       ] })),
-    () => facts([["Clients", node.value.clientURL], ["Peers", node.value.peerAddress], ["Leads", plural(node.value.leads, "group")], ["Keeps", plural(node.value.replicas, "replica")]]));
+    () => facts([["Clients", node.value.clientURL], ["Peers", node.value.peerAddress], ["Leads", plural(node.value.leads, "group")], ["Keeps", plural(node.value.replicas, "replica")]]),
+    () => nodeHealth(healthOf(id), loads.value[id]));
+}
+
+/** @param {any} health */
+const nodeState = (health) => (!health ? null : !health.answers ? badge("does not answer", "bad") : health.ready ? badge("ready", "good") : badge("not ready", "warn"));
+
+/** @param {any} health @param {number | undefined} load */
+function nodeHealth(health, load) {
+  if (!health) return null;
+  if (!health.answers) return p({ class: "small bad-text" }, health.problem);
+  const used = health.diskBytes - health.diskFreeBytes;
+  const days = health.certificateExpires ? (health.certificateExpires - Date.now()) / 86400000 : undefined;
+  return div({ class: "health" },
+    health.obstacle ? p({ class: "small warn-text" }, health.obstacle) : null,
+    facts([["Build", health.version || "unknown"], ["Up", ago(Date.now() - health.uptimeSeconds * 1000).replace(/ ago$/, "")], ["Memory", bytes(health.memoryBytes)],
+      ["Certificate", days === undefined ? null : span({ class: days < 30 ? "warn-text" : "" }, `${count(Math.max(0, Math.floor(days)))} days left`)],
+      ["Clock", health.clockErrorMilliseconds ? badge(`${health.clockErrorMilliseconds} ms off`, "warn") : null]]),
+    meter({ label: "Processors", used: load ?? 0, limit: 1, text: load === undefined ? "" : `${(load * 100).toFixed(0)} % of ${health.processors}` }),
+    health.diskBytes ? meter({ label: "Disk", used, limit: health.diskBytes, text: `${bytes(health.diskFreeBytes)} free` }) : null);
 }
 
 /** @param {number | null} old the node to replace @param {any[]} nodes @param {() => void} reload */

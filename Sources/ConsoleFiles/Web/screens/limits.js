@@ -3,10 +3,11 @@ import { signal } from "../core/signal.js";
 import { html } from "../core/dom.js";
 import { call } from "../core/api.js";
 import { every, resource } from "../core/resource.js";
-import { place, setParams } from "../core/router.js";
+import { address, place, setParams } from "../core/router.js";
 import { denial } from "../core/session.js";
-import { bytes, count, isUnlimited } from "../core/format.js";
-import { actionsColumn, badge, button, checkbox, errorBox, field, meter, screenHead, select, textField, toast, view } from "../elements/parts.js";
+import { bytes, count, isUnlimited, time } from "../core/format.js";
+import { actionsColumn, badge, button, checkbox, errorBox, field, link, meter, screenHead, select, textField, toast, view } from "../elements/parts.js";
+import { refusalBox } from "../elements/requests.js";
 import { openForm } from "../elements/dialog.js";
 import { table } from "../elements/table.js";
 import { icon } from "../elements/icon.js";
@@ -34,7 +35,7 @@ export function limitsScreen() {
   const denied = () => denial("PATCH /admin/1/limits");
   return section(
     screenHead({ title: "Limits", detail: "What this container is held to, in both environments, and what a request would meet now." }),
-    explainPart(),
+    explainPart(), refusedPart(),
     section({ class: "block" }, h2("All limits"), p({ class: "muted" }, "A container’s own value counts before the cluster’s, and that before the default."),
       view(limits, { show: (found) => table({
         caption: "Limits", key: (row) => row.name, rows: () => found.limits,
@@ -90,6 +91,18 @@ function explainPart() {
       div({ class: "rules" }, rules.map((rule) => div({ class: ["rule", rule.fires && "fires"] },
         meter({ label: [strong(rule.name), rule.fires ? [" ", badge("refuses", "bad")] : null], used: rule.used, limit: rule.limit, text: ruleText(rule) }), p({ class: "muted small" }, rule.reason)))),
     ] }));
+}
+
+/** Why a request was refused that was answered a while ago. */
+function refusedPart() {
+  const id = () => place.value.params.request ?? "";
+  const found = resource((abort) => (id() ? call("GET /admin/1/requests/trace", { query: { id: id() }, signal: abort }) : null));
+  return section({ class: "block" }, h2("A request that was refused"), p({ class: "muted" }, "By its id, which each answer has, and each error here: the rule as it was at that moment."),
+    div({ class: "form-grid explain-form" }, field({ label: "Request id", isWide: true }, (attributes) => input({ ...attributes, class: "mono", value: id, autocomplete: "off", spellcheck: "false", onchange: (event) => setParams({ request: event.target.value.trim() }) }))),
+    view(found, { error: (error) => errorBox(error, { title: "No answer", retry: found.reload }), show: ({ request }) => [
+      p({ class: "small muted" }, `${request.operation}, ${time(request.time)}, answered with ${request.status}`),
+      request.refusal ? refusalBox(request) : div({ class: "verdict good" }, icon("check"), strong(request.code ? `No limit and no permission refused it: ${request.code}` : "It was not refused")),
+      link(address({ screen: "logs", params: { request: request.id } }), "See it in the log")] }));
 }
 
 /** @param {any} rule */

@@ -1,0 +1,185 @@
+package import Cluster
+import Directory
+import PeerTransport
+import RecordModel
+package import Wire
+
+/// What one node asks any other about itself, so that each can answer for all.
+enum NodeInquiry: Hashable, Sendable {
+    /// Requests of the log, the newest first.
+    case requests(RequestFilter, before: UUIDv7?, limit: Int)
+    /// What the node has of one request.
+    case request(UUIDv7)
+    /// What was answered since.
+    case following(RequestFilter, after: FollowedRequests.Mark?, limit: Int)
+    case telemetry(TelemetryFilter)
+    case health
+}
+
+extension NodeInquiry: WireUnion {
+    func encode(to writer: inout WireWriter) {
+        switch self {
+        case .requests(let filter, let before, let limit): writer.parts(1, filter, before, limit)
+        case .request(let id): writer.parts(2, id)
+        case .following(let filter, let mark, let limit): writer.parts(3, filter, mark, limit)
+        case .telemetry(let filter): writer.parts(4, filter)
+        case .health: writer.field(5, true)
+        }
+    }
+
+    init?(_ number: Int, from reader: inout WireReader) throws(WireError) {
+        switch number {
+        case 1: self = try reader.parts { .requests($0, before: $1, limit: $2) }
+        case 2: self = try reader.parts { .request($0) }
+        case 3: self = try reader.parts { .following($0, after: $1, limit: $2) }
+        case 4: self = try reader.parts { .telemetry($0) }
+        case 5: self = try reader.flag(.health)
+        default: return nil
+        }
+    }
+}
+
+/// Requests of one node's log.
+struct LoggedRequests: Hashable, Sendable, WireMessage {
+    var entries: [RequestEntry]
+
+    static var blank: Self { LoggedRequests(entries: []) }
+
+    mutating func fields(_ wire: inout WireFields) throws(WireError) { try wire.field(1, &entries) }
+}
+
+/// What one node has of a request: its entry, where the client spoke to it, and what it did for other nodes.
+struct RequestParts: Hashable, Sendable, WireMessage {
+    var entry: RequestEntry?
+    var hops: [RequestHop]
+
+    static var blank: Self { RequestParts(entry: nil, hops: []) }
+
+    mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.field(1, &entry)
+        try wire.field(2, &hops)
+    }
+}
+
+/// What a node answered since a mark.
+package struct FollowedRequests: Hashable, Sendable, WireMessage {
+    /// How far a node's log was followed.
+    package struct Mark: Hashable, Sendable, WireMessage {
+        /// One start of the node.
+        package var start: UInt64
+        /// Requests that were answered since then.
+        package var count: UInt64
+
+        /// A place in a log.
+        package init(start: UInt64, count: UInt64) {
+            self.start = start
+            self.count = count
+        }
+
+        package static var blank: Self { Mark(start: 0, count: 0) }
+
+        package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+            try wire.field(1, &start)
+            try wire.field(2, &count)
+        }
+    }
+
+    /// How far it is followed now.
+    package var mark: Mark
+    /// In the order in which they were answered.
+    package var entries: [RequestEntry] = []
+    /// How many more there were than are passed on.
+    package var skipped: UInt64 = 0
+
+    package static var blank: Self { FollowedRequests(mark: .blank) }
+
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.field(1, &mark)
+        try wire.field(2, &entries)
+        try wire.field(3, &skipped)
+    }
+}
+
+/// What one node answered, or why it did not.
+package struct NodeAnswer<Value: Sendable>: Sendable {
+    /// Its id.
+    package var node: UInt64
+    /// What came of the question.
+    package var answer: Result<Value, ClusterError>
+
+    /// What it answered; nil where it did not.
+    package var value: Value? { try? answer.get() }
+    /// Why it did not, in words; nil where it did.
+    package var problem: String? {
+        switch answer {
+        case .success: nil
+        case .failure(.unavailable(let reason)), .failure(.failed(let reason)), .failure(.outcomeUnknown(let reason)):
+            reason
+        case .failure: "the node cannot answer"
+        }
+    }
+}
+
+/// Asks nodes about themselves, and answers for this one.
+struct NodeInquiries {
+    let service: RecordService
+    private var node: ClusterNode { service.node }
+
+    /// How long a node has to answer for itself: a page shows within seconds which one does not.
+    private static let inquiryMilliseconds: UInt64 = 1_500
+
+    /// Asks every node of the cluster, this one included, at once.
+    /// - Returns: an answer for each, by id.
+    func askAll<Value: WireDecodable & Sendable>(
+        _ inquiry: NodeInquiry, as _: Value.Type = Value.self
+    ) async -> [NodeAnswer<Value>] {
+        await askAll { _ in inquiry }
+    }
+
+    /// Asks every node something of its own.
+    func askAll<Value: WireDecodable & Sendable>(
+        _ inquiry: (UInt64) -> NodeInquiry, as _: Value.Type = Value.self
+    ) async -> [NodeAnswer<Value>] {
+        let questions = node.map.nodes.map { ($0.id, inquiry($0.id)) }
+        return await withTaskGroup(of: NodeAnswer<Value>.self) { tasks in
+            for (id, question) in questions {
+                tasks.addTask { NodeAnswer(node: id, answer: await ask(question, of: id)) }
+            }
+            var answers: [NodeAnswer<Value>] = []
+            for await answer in tasks { answers.append(answer) }
+            return answers.sorted { $0.node < $1.node }
+        }
+    }
+
+    private func ask<Value: WireDecodable>(
+        _ inquiry: NodeInquiry, of id: UInt64
+    ) async -> Result<Value, ClusterError> {
+        do throws(ClusterError) {
+            let isOwn = id == node.settings.nodeID.rawValue
+            let deadline = node.deadline(milliseconds: Self.inquiryMilliseconds)
+            let bytes =
+                isOwn
+                ? await answer(to: inquiry)
+                : try await node.router.inquire(inquiry.encoded(), of: NodeID(id), by: deadline)
+            guard let value = try? Value(decoding: bytes) else {
+                throw .failed("node \(id) gave an answer that this build cannot read")
+            }
+            return .success(value)
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    /// What this node says of itself.
+    func answer(to inquiry: NodeInquiry) async -> [UInt8] {
+        switch inquiry {
+        case .requests(let filter, let before, let limit):
+            LoggedRequests(entries: service.requests.newest(filter, before: before, limit: limit)).encoded()
+        case .request(let id):
+            RequestParts(entry: service.requests.entry(of: id), hops: node.router.hops.hops(of: id)).encoded()
+        case .following(let filter, let mark, let limit): service.requests.after(mark, filter, limit: limit).encoded()
+        case .telemetry(let filter): service.requests.sums(filter).encoded()
+        case .health: await NodeHealth.present(of: node, since: service.requests.began).encoded()
+        }
+    }
+}

@@ -1,0 +1,66 @@
+import Cluster
+import RaftCore
+package import RecordModel
+import Synchronization
+
+/// What a node remembers of its requests: the newest ones, and what all of them came to. In memory, and bounded: a node
+/// that is started anew begins with nothing.
+///
+/// A request costs one lock, under which it is added to the log and to the cell of its minute. Any thread.
+package final class RequestJournal: Sendable {
+    private struct State {
+        var log: RequestLog
+        var series = TelemetrySeries()
+    }
+
+    private let state: Mutex<State>
+    private let clock: any NodeClock
+    /// Tells one start of the node from another, for those who follow the log.
+    let start: UInt64
+    /// When this one began.
+    let began: MonotonicTime
+
+    init(platform: any NodePlatform, bytesMax: Int) {
+        state = Mutex(State(log: RequestLog(bytesMax: bytesMax)))
+        clock = platform.clock
+        began = platform.clock.now
+        start = UInt64(bitPattern: platform.clock.wallMilliseconds) << 16 ^ platform.clock.now.nanoseconds
+    }
+
+    /// Takes a request that was answered now.
+    package func take(_ entry: RequestEntry) {
+        let now = clock.wallMilliseconds
+        state.withLock { state in
+            state.log.append(entry)
+            state.series.count(entry, at: now)
+        }
+    }
+
+    /// Counts notifications that a device or a webhook was told now.
+    package func told(_ count: Int, container: String, _ environment: Environment) {
+        guard count > 0 else { return }
+        let now = clock.wallMilliseconds
+        state.withLock { $0.series.count(notifications: count, container: container, environment, at: now) }
+    }
+
+    func newest(_ filter: RequestFilter, before: UUIDv7?, limit: Int) -> [RequestEntry] {
+        state.withLock { $0.log.newest(filter, before: before, limit: limit) }
+    }
+
+    func entry(of id: UUIDv7) -> RequestEntry? { state.withLock { $0.log.entry(of: id) } }
+
+    /// What was answered after a mark; without one, or after one of another start, nothing but the present mark.
+    func after(_ mark: FollowedRequests.Mark?, _ filter: RequestFilter, limit: Int) -> FollowedRequests {
+        state.withLock { state in
+            let present = FollowedRequests.Mark(start: start, count: state.log.count)
+            guard let mark, mark.start == start else { return FollowedRequests(mark: present) }
+            let (entries, skipped) = state.log.entries(after: mark.count, filter, limit: limit)
+            return FollowedRequests(mark: present, entries: entries, skipped: UInt64(skipped))
+        }
+    }
+
+    func sums(_ filter: TelemetryFilter) -> TelemetrySums {
+        let now = clock.wallMilliseconds
+        return state.withLock { $0.series.sums(filter, at: now) }
+    }
+}

@@ -1,0 +1,80 @@
+package import Admission
+import Authorization
+import Cluster
+import Directory
+import PeerTransport
+package import RecordModel
+import Synchronization
+
+/// Where the parts of a request's work note what the log is to say of it. Any thread.
+package final class RequestNote: Sendable {
+    private struct State {
+        var entry = RequestEntry.blank
+        /// Why the first item failed that failed by itself.
+        var itemFailure: ServiceError?
+        /// Why the request failed as a whole.
+        var failure: RequestFailure?
+    }
+
+    private let state = Mutex(State())
+
+    package init() {}
+
+    /// Takes note of something.
+    package func note(_ change: (inout RequestEntry) -> Void) { state.withLock { change(&$0.entry) } }
+
+    /// Takes note of what is asked for, as the log names it; what is never noted is not logged.
+    package func asks(_ operation: String, _ group: OperationGroup) {
+        note { entry in
+            entry.operation = operation
+            entry.group = group
+        }
+    }
+
+    /// Takes note of the zone, and of a record type and how many records where the request says so.
+    package func about(zone: String, recordType: String? = nil, records: Int = 0) {
+        note { entry in
+            entry.zone = zone
+            if let recordType { entry.recordType = recordType }
+            entry.records = records
+        }
+    }
+
+    /// Takes note of who asks.
+    package func admitted(_ admitted: Admitted) {
+        note { entry in
+            entry.user = admitted.caller.isAdministrator ? "" : admitted.caller.user ?? ""
+            // Ids and names that exist already: a request makes no text for the log.
+            entry.credential = admitted.administrator ?? admitted.keyID ?? admitted.apiToken?.id ?? ""
+        }
+    }
+
+    /// Takes note of an item that failed by itself.
+    package func itemFailed(_ error: ServiceError) {
+        state.withLock { state in
+            if state.entry.failedItems == 0 { state.itemFailure = error }
+            state.entry.failedItems += 1
+        }
+    }
+
+    /// Takes note of why the request failed as a whole.
+    package func failed(_ error: RequestFailure) { state.withLock { $0.failure = error } }
+
+    /// What was noted, as an entry of the log, with the nodes that the task asked; nil for what is not logged.
+    /// - Parameter name: the request's own.
+    package func entry(named name: String) -> RequestEntry? {
+        let state = state.withLock(\.self)
+        guard !state.entry.operation.isEmpty, let id = UUIDv7(name) else { return nil }
+        var entry = state.entry
+        entry.id = id
+        entry.nodes = RequestTrace.current?.nodes.map(\.rawValue) ?? []
+        entry.itemCode = state.itemFailure?.code
+        if let failure = state.failure {
+            entry.code = failure.error.code
+            entry.refusal = RequestRefusal(failure)
+        } else if let error = state.itemFailure {
+            entry.refusal = RequestRefusal(RequestFailure(error))
+        }
+        return entry
+    }
+}

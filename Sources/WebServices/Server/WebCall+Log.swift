@@ -1,0 +1,52 @@
+import Admission
+import Directory
+import RecordModel
+import Service
+
+// What the log of requests is told.
+extension WebCall {
+    /// Writes the request to the node's log.
+    func log(_ reply: Reply, microseconds: UInt64, in service: RecordService) {
+        guard var entry = note.entry(named: uuid) else { return }
+        entry.address = address ?? ""
+        entry.status = reply.status
+        entry.microseconds = microseconds
+        entry.bytesOut = reply.stream == nil ? reply.body.count : reply.streamBytes ?? 0
+        service.requests.take(entry)
+    }
+
+    /// Takes note of what a request for data is about.
+    func note(_ route: DataRoute) {
+        note.asks(route.name, route.group)
+        note.note { entry in
+            entry.container = route.target.container
+            entry.environment = route.target.environment
+            if case .database(let database, _) = route.action { entry.database = database }
+        }
+    }
+
+    /// Takes note of which administrator asks, and for which container.
+    func note(_ caller: AdministratorAccess?, bodyBytes: Int) {
+        note.note { entry in
+            entry.container = url.text("container") ?? ""
+            entry.environment = url["environment"].flatMap { Environment(rawValue: $0) }
+            entry.credential = caller?.actor ?? ""
+            entry.bytesIn = bodyBytes
+        }
+    }
+}
+
+extension RequestNote {
+    /// Takes note of what a path is about, before more is known. A node's own health, the console's files, and this
+    /// API's description are not logged.
+    func asks(ofPath segments: [String]) {
+        switch segments.first {
+        case "health", "console", "openapi.json", nil: break
+        case "admin": asks("admin", .administration)
+        case "assets": asks(segments.dropFirst(2).first == "upload" ? "assets/put" : "assets/get", .assets)
+        case "aps": asks("push/courier", .notifications)
+        case "database", "kv", "push", "device": asks("other", .other)
+        default: if SignInRequest.isPath(segments) { asks("sign-in", .signIn) }
+        }
+    }
+}

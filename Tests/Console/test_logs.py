@@ -1,0 +1,191 @@
+"""The log of requests, telemetry, and what nodes are at: of one node, and of three."""
+
+import re
+import time
+
+import pytest
+from playwright.sync_api import expect
+
+from conftest import Container, RESTAURANTS, sign_in_first, watch
+
+CREATE = {"operations": [{"operationType": "create", "record": {"recordType": "Restaurant", "fields": {"name": {"value": "a secret value"}}}}]}
+QUERY = {"query": {"recordType": "Restaurant"}}
+
+
+def rows(page):
+    return page.get_by_role("table", name="Requests").locator("tbody:not(.filler) tr")
+
+
+def test_the_history_shows_what_an_app_did_and_nothing_of_what_it_saved(restaurants, open_page):
+    app = restaurants.app("log-ada")
+    app("records/modify", CREATE)
+    app("records/query", QUERY)
+    app("records/query", {"query": {"recordType": "Nothing"}})
+    page = open_page(restaurants.address("logs"))
+    expect(rows(page)).to_have_count(3)
+    expect(rows(page).nth(0)).to_contain_text("BAD_REQUEST")
+    expect(rows(page).nth(1)).to_contain_text("records/query")
+    for text in ("records/modify", "200", "public", "Restaurant"):
+        expect(rows(page).nth(2)).to_contain_text(text)
+    page.get_by_label("Outcome").select_option("failed")
+    expect(rows(page)).to_have_count(1)
+    page.get_by_label("Outcome").select_option("")
+    page.get_by_label("Operation").select_option("records/modify")
+    expect(rows(page)).to_have_count(1)
+    # The whole view is in the address.
+    page.reload()
+    expect(rows(page)).to_have_count(1)
+    rows(page).first.get_by_role("link").click()
+    pane = page.get_by_role("complementary", name="Request")
+    expect(pane).to_contain_text("took it from the client and answered")
+    assert "secret value" not in page.content()
+    page.keyboard.press("Escape")
+    expect(pane).to_have_count(0)
+
+
+def test_the_history_goes_on_page_by_page(restaurants, open_page):
+    app = restaurants.app("log-bob")
+    for _ in range(130):
+        app("records/query", QUERY)
+    page = open_page(restaurants.address("logs"))
+    expect(page.get_by_text("100 requests shown")).to_be_visible()
+    page.get_by_role("button", name="Load more").click()
+    expect(page.get_by_text("130 requests shown, these are all that the nodes have")).to_be_visible()
+
+
+def test_live_shows_requests_within_two_seconds_pauses_and_goes_on(restaurants, open_page):
+    app = restaurants.app("log-live")
+    page = open_page(restaurants.address("logs", view="live"))
+    expect(page.get_by_text("Live", exact=True).last).to_be_visible()
+    expect(page.get_by_text("Nothing yet")).to_be_visible()
+    # The stream begins with what is answered after it.
+    page.wait_for_function("document.querySelector('.live-state.open')")
+    app("records/query", QUERY)
+    expect(rows(page)).to_have_count(1, timeout=2000)
+    page.keyboard.press("p")
+    for _ in range(3):
+        app("records/query", QUERY)
+    expect(page.get_by_text("Paused, 3 new")).to_be_visible()
+    expect(rows(page)).to_have_count(1)
+    page.get_by_role("button", name="Go on").click()
+    expect(rows(page)).to_have_count(4)
+    page.get_by_label("Operation").select_option("kv")
+    app("records/query", QUERY)
+    expect(rows(page)).to_have_count(4)
+
+
+def test_a_hundred_rows_a_second_do_not_slow_the_page(restaurants, open_page):
+    page = open_page(restaurants.address("logs"))
+    # The page's own code, given a stream of a hundred requests a second.
+    page.route("**/admin/1/requests/watch*", lambda route: route.abort())
+    page.evaluate("""() => {
+        window.EventSource = class extends EventTarget {
+            constructor() {
+                super();
+                let number = 0;
+                this.timer = setInterval(() => {
+                    const requests = Array.from({length: 50}, () => ({id: `01900000-0000-7000-8000-${String(number += 1).padStart(12, "0")}`, time: Date.now(), node: 1,
+                        operation: "records/query", status: 200, milliseconds: 1.5, records: 5, bytesIn: 10, bytesOut: 20, recordType: "Restaurant", user: "_0123456789abcdef", zone: "_defaultZone", database: "public"}));
+                    this.dispatchEvent(new MessageEvent("requests", {data: JSON.stringify({requests, skipped: 0})}));
+                }, 500);
+                setTimeout(() => this.onopen?.());
+            }
+            close() { clearInterval(this.timer); }
+        };
+        new PerformanceObserver((list) => list.getEntries().forEach((entry) => (window.busy = (window.busy ?? 0) + entry.duration))).observe({entryTypes: ["longtask"]});
+    }""")
+    page.get_by_role("button", name="Live").click()
+    expect(page.get_by_text(re.compile("^1,[0-9]{3} requests shown"))).to_be_visible(timeout=20_000)
+    # Tasks over 50 ms are those that a person notices: a tenth of the time at most, on any machine.
+    assert page.evaluate("window.busy ?? 0") < 2_000
+    expect(rows(page).first).to_contain_text("records/query")
+
+
+def test_why_a_request_was_refused_is_told_by_its_id(restaurants, open_page):
+    app = restaurants.app("log-greedy")
+    restaurants.server.call("PATCH", "/admin/1/limits", {"requestsPerSecond": 2, "requestsPerSecondMax": 2}, container=restaurants.name)
+    refused = next(answer for answer in (app("records/query", QUERY) for _ in range(300)) if answer.get("serverErrorCode") == "THROTTLED")
+    restaurants.server.call("PATCH", "/admin/1/limits", {"requestsPerSecond": 1000, "requestsPerSecondMax": 1000}, container=restaurants.name)
+    page = open_page(restaurants.address("limits"))
+    page.get_by_label("Request id").fill(refused["uuid"])
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("Refused by requests: 2 of 2 used")).to_be_visible()
+    expect(page.get_by_text("free again").first).to_be_visible()
+    # The same by the keyboard, from anywhere.
+    page.keyboard.press("Control+k")
+    page.get_by_role("combobox", name="Go to").fill(refused["uuid"])
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("complementary", name="Request")).to_contain_text("Refused by requests")
+
+
+def test_telemetry_counts_within_ten_seconds_with_charts_and_tables(restaurants, open_page):
+    apps = [restaurants.app(f"telemetry-{number}") for number in range(3)]
+    page = open_page(restaurants.address("telemetry"))
+    expect(page.get_by_text("No request in this time")).to_be_visible()
+    for app in apps:
+        app("records/modify", CREATE)
+        app("records/query", {"query": {"recordType": "Nothing"}})
+    def card(title):
+        return page.locator(".figure-card").filter(has=page.get_by_text(title, exact=True))
+
+    requests = card("Requests")
+    expect(requests).to_contain_text("6", timeout=10_000)
+    expect(card("Active users")).to_contain_text("3")
+    expect(page.get_by_role("figure", name="Errors by code")).to_contain_text("BAD_REQUEST")
+    figure = page.get_by_role("figure", name="Requests", exact=True)
+    figure.get_by_text("Requests as a table").click()
+    expect(figure.get_by_role("table")).to_contain_text("answered")
+    row = page.get_by_role("table", name="By operation").get_by_role("row", name=re.compile("records/write"))
+    expect(row).to_contain_text("3")
+    page.get_by_role("button", name="30 days").click()
+    expect(requests).to_contain_text("6")
+    page.get_by_label("Operation").select_option("records/read")
+    expect(requests).to_contain_text("3")
+
+
+def test_any_node_answers_for_all_and_a_killed_one_is_named(cluster, browser):
+    first, second, third = cluster.nodes
+    box = Container(first, "iCloud.com.example.cluster")
+    box.schema(RESTAURANTS)
+    for node in cluster.nodes:
+        for number in range(8):
+            answer = node.call("POST", f"/database/1/{box.name}/development/public/records/query", QUERY)
+            assert "records" in answer, answer
+    found = second.call("GET", "/admin/1/requests", container=box.name, clients="true", limit=500)
+    assert {request["node"] for request in found["requests"]} == {1, 2, 3} and len(found["requests"]) == 24
+    assert all("problem" not in node for node in found["nodes"])
+    # One of the nodes leads the zone: the others asked it, and it remembers.
+    forwarded = [request for request in found["requests"] if request.get("askedNodes")]
+    assert len(forwarded) >= 8
+    way = third.call("GET", "/admin/1/requests/trace", id=forwarded[0]["id"])
+    assert way["request"]["id"] == forwarded[0]["id"] and way["hops"]
+    assert all(hop["from"] == forwarded[0]["node"] and hop["node"] in forwarded[0]["askedNodes"] for hop in way["hops"])
+    pages = []
+    after = None
+    while True:
+        page = third.call("GET", "/admin/1/requests", container=box.name, clients="true", limit=7, **({"after": after} if after else {}))
+        pages += page["requests"]
+        after = page.get("next")
+        if not after:
+            break
+    assert [request["id"] for request in pages] == [request["id"] for request in found["requests"]]
+    total = second.call("GET", "/admin/1/telemetry", container=box.name, operation="records/read")["total"]
+    assert total["requests"] == 24
+    context = browser.new_context(ignore_https_errors=True)
+    page = context.new_page()
+    problems = watch(page, first.url)
+    sign_in_first(first, page)
+    page.goto(f"{first.url}/console/{box.name}/development/cluster")
+    card = page.get_by_role("article").filter(has=page.get_by_role("heading", name="Node 3"))
+    expect(card).to_contain_text("ready")
+    third.kill()
+    begin = time.monotonic()
+    expect(card).to_contain_text("does not answer", timeout=8_000)
+    assert time.monotonic() - begin < 5
+    page.goto(f"{first.url}/console/{box.name}/development/logs")
+    expect(page.get_by_text("Node 3 does not answer")).to_be_visible()
+    expect(rows(page)).to_have_count(16)
+    named = second.call("GET", "/admin/1/requests", container=box.name)["nodes"]
+    assert [node["node"] for node in named if "problem" in node] == [3]
+    context.close()
+    assert problems == []
