@@ -28,6 +28,8 @@ package final class RecordService: Sendable {
     package let unsavedUploads: UnsavedUploads
     /// Tells webhooks of changes.
     package let webhooks: WebhookDeliverer
+    /// Removes subscriptions of users who were deleted.
+    package let deletedSubscribers: DeletedSubscribers
     /// Requests whose credentials were wrong, by address.
     let failedAuthentications: AddressLimiter
     /// Attempts to sign in or up.
@@ -54,6 +56,7 @@ package final class RecordService: Sendable {
         usage = UsageMeter(platform: node.platform)
         audit = AuditTrail(platform: node.platform)
         webhooks = WebhookDeliverer(platform: node.platform, settings: settings.webhooks, logger: logger)
+        deletedSubscribers = DeletedSubscribers(platform: node.platform, logger: logger)
         unsavedUploads = UnsavedUploads(uploadsMax: node.settings.assets.uploadsMax)
         peerExchange = PeerExchange(
             node: node, rotation: rotation, watches: watches, unsavedUploads: unsavedUploads, logger: logger)
@@ -67,6 +70,7 @@ package final class RecordService: Sendable {
         peerExchange.start()
         watches.start()
         follower.start()
+        deletedSubscribers.start(self)
         usage.start(self)
         audit.start(self)
     }
@@ -74,6 +78,7 @@ package final class RecordService: Sendable {
     /// Ends it; no more requests come.
     package func stop() async {
         follower.stop()
+        deletedSubscribers.stop()
         await webhooks.stop()
         watches.stop()
         await usage.stop(self)

@@ -38,6 +38,8 @@ package enum ShardRead: Sendable {
     case notifications(NotificationsRead)
     /// A `LogReader` of a user's notifications, by its name; nothing where there is none.
     case logReader(DatabaseKey, name: String)
+    /// `SubscriberPage` of those who have subscriptions or notifications on the shard.
+    case subscribers(SubscribersRead)
     /// Whether effects are delivered: one byte, 1 if they are.
     case isDelivered([OutboxMark])
     /// Whether the tables count a file with this SHA-256: one byte, 1 if they do.
@@ -62,6 +64,7 @@ package enum ShardRead: Sendable {
         case .subscriptions(let read): read.subscriber.container
         case .notifications(let read): read.subscriber.container
         case .logReader(let subscriber, _): subscriber.container
+        case .subscribers(let read): read.key.container
         case .isDelivered, .countsAsset, .level: ""
         }
     }

@@ -85,6 +85,19 @@ struct SubscriptionRow {
 }
 
 extension RecordTables {
+    /// Those who have subscriptions or notifications here, in a container's environment: the owners of their private
+    /// databases, ascending.
+    /// - Parameter user: the list begins after this one.
+    package static func subscribers(
+        container: String, _ environment: Environment, after user: String, limit: Int, in db: Database
+    ) throws -> [String] {
+        try SQLStatement(
+            cached: """
+                SELECT user FROM registry WHERE container = ? AND environment = ? AND user > ? ORDER BY user LIMIT ?
+                """, in: db
+        ).all(.text(container), .integer(environment.column), .text(user), .integer(Int64(limit))) { $0.text(0) }
+    }
+
     /// A user's subscriptions to databases of a scope, by name.
     /// - Parameters:
     ///   - subscriber: the user's private database.

@@ -29,6 +29,7 @@ extension Simulation {
         for store in recorder.stores.indices { readBack { await $0.readBack(store: store) } }
         for client in clients { readBack(by: client) { await $0.readBackNotebook() } }
         for client in clients { readBack(by: client) { await $0.readBackWatchbook() } }
+        for client in clients { readBack(by: client) { await $0.readBackDeletedUsers() } }
         readBack { await $0.recountUsage() }
         readBack { await $0.verifyAudit() }
         checkFiles()
