@@ -156,12 +156,7 @@ package final class SingleNode: Sendable {
     }
 
     /// Has every shard begin another incarnation, as after a restore: all tokens end.
-    package func beginIncarnation(_ number: UInt64) async throws {
-        for group in node.map.groups.dropFirst() {
-            let command = GroupCommand(ShardCommand.startIncarnation(number))
-            _ = try await node.router.submit(command, to: group, by: node.deadline())
-        }
-    }
+    package func beginIncarnation(_ number: UInt64) async throws { try await node.beginIncarnation(number) }
 
     /// Stops the node and removes its folder.
     package func stop() async throws {

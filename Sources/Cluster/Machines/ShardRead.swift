@@ -42,6 +42,8 @@ package enum ShardRead: Sendable {
     case subscribers(SubscribersRead)
     /// Whether effects are delivered: one byte, 1 if they are.
     case isDelivered([OutboxMark])
+    /// Whether all copies of subscriptions are sent and delivered: one byte, 1 if they are.
+    case hasSentCopies
     /// Whether the tables count a file with this SHA-256: one byte, 1 if they do.
     case countsAsset([UInt8])
     /// The group's feature level, as a number in the binary form.
@@ -65,7 +67,7 @@ package enum ShardRead: Sendable {
         case .notifications(let read): read.subscriber.container
         case .logReader(let subscriber, _): subscriber.container
         case .subscribers(let read): read.key.container
-        case .isDelivered, .countsAsset, .level: ""
+        case .isDelivered, .hasSentCopies, .countsAsset, .level: ""
         }
     }
 

@@ -128,8 +128,19 @@ extension ClusterNode {
     func finishRestore() async throws {
         guard let incarnation = try restore.incarnation() else { return }
         logger.notice("this cluster was restored: zones begin incarnation \(incarnation)")
+        try await beginIncarnation(incarnation)
+        try restore.remove()
+    }
+
+    /// How long clients wait until all shards have the copies of subscriptions again.
+    private static let copiesMillisecondsMax: UInt64 = 60_000
+
+    /// Has every shard begin an incarnation, and waits until homes have sent the copies of subscriptions again: whoever
+    /// follows notifications anew must not miss what is committed before these are there.
+    package func beginIncarnation(_ incarnation: UInt64) async throws {
+        let shards = map.groups.filter { $0 != .directory }
         let command = GroupCommand.machine(ShardCommand.startIncarnation(incarnation).encoded())
-        for group in map.groups where group != .directory {
+        for group in shards {
             while true {
                 do {
                     _ = try await router.submit(command, to: group, by: deadline())
@@ -139,6 +150,22 @@ extension ClusterNode {
                 }
             }
         }
-        try restore.remove()
+        let end = Deadline(milliseconds: Self.copiesMillisecondsMax, from: platform.clock.now)
+        for group in shards {
+            while await !hasSentCopies(group) {
+                guard !end.isOver(at: platform.clock.now) else {
+                    logger.warning("group \(group): copies of subscriptions are still to be sent, and clients are served")
+                    break
+                }
+                try await platform.clock.sleep(milliseconds: 50)
+            }
+        }
+    }
+
+    /// Whether nothing that a group has to send to others waits; false where that cannot be found out now.
+    private func hasSentCopies(_ group: GroupID) async -> Bool {
+        let answer = try? await router.read(ShardRead.hasSentCopies.encoded(), from: group, by: deadline())
+        guard let answer, case .found(let found)? = try? ReadAnswer(decoding: answer) else { return false }
+        return found.bytes == [1]
     }
 }

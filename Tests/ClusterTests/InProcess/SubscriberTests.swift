@@ -79,7 +79,9 @@ extension ClusterSuites {
             for account in accounts {
                 try await world.submit(.createAccount(Account(id: account, name: account, created: 0)))
             }
+            world.service.start()
             try await body(world)
+            await world.service.stop()
             try await cluster.shutDown()
         }
 
@@ -160,10 +162,7 @@ extension ClusterSuites {
                 }
                 try await world.change("a", of: ann)
                 #expect(try await zone() == "a")
-                for group in world.node.map.groups.dropFirst() {
-                    let command = GroupCommand(ShardCommand.startIncarnation(1_000))
-                    _ = try await world.node.router.submit(command, to: group, by: world.service.deadline())
-                }
+                try await world.node.beginIncarnation(1_000)
                 try await world.change("b", of: ann)
                 #expect(try await zone() == "a")
                 #expect(try await zone() == "b")
