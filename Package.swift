@@ -186,7 +186,8 @@ let package = Package(
                 name: "TestSupport",
                 dependencies: [
                     "Admission", "Certificates", "Cluster", "Directory", "PeerTransport", "RaftCore", "RecordModel",
-                    "Service", "WebServices", "Wire", "zonekeeper", .asyncHTTPClient, .crypto, .grdbSQLite, .httpTypes, .hummingbird, .hummingbirdCore,
+                    "Service", "WebServices", "Wire", "zonekeeper", .asyncHTTPClient, .crypto, .grdbSQLite, .httpTypes,
+                    .hummingbird, .hummingbirdCore,
                     .logging, .nioCore, .nioHTTP1, .nioPosix, .nioSSL,
                 ], path: "Tests/TestSupport", swiftSettings: settings),
             .target(name: "EventQueue", dependencies: [.heap], path: "Tests/EventQueue", swiftSettings: settings),

@@ -9,7 +9,8 @@ import RecordStore
 struct SubscriptionCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "subscriptions",
-        abstract: "CPU of a save with subscriptions on its type, none matching; and of looking for webhooks' ones, too.")
+        abstract: "CPU of a save with subscriptions on its type, none matching; and of looking for webhooks' ones, too."
+    )
 
     @Option(help: "Saves of each measurement.") var saves = 2_000
     @Option(help: "Measurements of each; the least counts.") var rounds = 5
@@ -47,7 +48,8 @@ private struct SubscribedShard {
     /// - Parameters:
     ///   - isPrivate: whether the records are in a custom zone of a user's.
     ///   - level: below that of webhooks nobody looks for those who watch the databases of all users.
-    init(watchers: Int = 0, isPrivate: Bool = false, at level: FeatureLevel = FeatureLevel.supported.upperBound) throws {
+    init(watchers: Int = 0, isPrivate: Bool = false, at level: FeatureLevel = FeatureLevel.supported.upperBound) throws
+    {
         queue = try DatabaseQueue()
         self.level = level
         let database = DatabaseKey(

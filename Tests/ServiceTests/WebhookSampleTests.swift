@@ -35,7 +35,8 @@ struct WebhookSampleTests {
         #expect(!check(at: now + 300) && !check(at: now - 300))
         #expect(!check(#"{"id":"a-2"}"#) && !check(id: "a-2") && !check(timestamp: "1790000001"))
         #expect(!check(timestamp: "soon") && !check(secret: "whsec_?") && !check(secret: "whsec_AAEC"))
-        #expect(!check(signatures: "") && !check(signatures: "v1,?") && !check(signatures: String(signature.dropFirst(3))))
+        #expect(!check(signatures: "") && !check(signatures: "v1,?"))
+        #expect(!check(signatures: String(signature.dropFirst(3))))
     }
 }
 

@@ -154,7 +154,8 @@ extension ClusterNode {
         for group in shards {
             while await !hasSentCopies(group) {
                 guard !end.isOver(at: platform.clock.now) else {
-                    logger.warning("group \(group): copies of subscriptions are still to be sent, and clients are served")
+                    logger.warning(
+                        "group \(group): clients are served while copies of subscriptions are still to be sent")
                     break
                 }
                 try await platform.clock.sleep(milliseconds: 50)

@@ -32,7 +32,8 @@ extension ClusterSuites {
         }
 
         @Test(
-            "11. and 12. each change is told once and in order, by pages and by streams, while each node in turn is killed")
+            "11. and 12. each change is told once and in order, by pages and by streams, while each node in turn is killed"
+        )
         func killed() async throws {
             let cluster = try ProcessCluster()
             try await cluster.startAll()
