@@ -156,7 +156,7 @@ package final class SingleNode: Sendable {
     }
 
     /// Has every shard begin another incarnation, as after a restore: all tokens end.
-    package func beginIncarnation(_ number: UInt64) async throws { try await node.beginIncarnation(number) }
+    package func beginIncarnation(_ number: UInt64) async throws { try await NewIncarnation(of: node).begin(number) }
 
     /// Stops the node and removes its folder.
     package func stop() async throws {

@@ -79,7 +79,7 @@ package struct SubscriberPage: Hashable, Sendable, WireMessage {
     package var users: [String]
 
     init(_ read: ShardRead.SubscribersRead, in db: Database) throws {
-        users = try RecordTables.subscribers(
+        users = try Subscribers.page(
             container: read.key.container, read.key.environment, after: read.user, limit: read.limit, in: db)
     }
 

@@ -232,17 +232,6 @@ extension RecordTables {
             .first { Int($0.integer(0)) } ?? 0
     }
 
-    /// Whether no copy of a subscription is to be sent, and no effect waits to be delivered.
-    package static func hasSentCopies(in db: Database) throws -> Bool {
-        let waits = try SQLStatement(
-            cached: """
-                SELECT EXISTS (SELECT 1 FROM subscription WHERE is_sent = 0)
-                    OR EXISTS (SELECT 1 FROM outbox_stream WHERE rows > 0)
-                """, in: db
-        ).first { $0.integer(0) != 0 }
-        return waits != true
-    }
-
     /// The groups for which effects wait, ascending.
     package static func waitingDestinations(in db: Database) throws -> [UInt64] {
         try SQLStatement(cached: "SELECT destination FROM outbox_stream WHERE rows > 0 ORDER BY destination", in: db)

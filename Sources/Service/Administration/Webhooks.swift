@@ -167,7 +167,7 @@ package struct Webhooks: Sendable {
 
     /// Removes what stands for a webhook on its shard, and then the webhook. It may be done by several nodes at once.
     func finishRemoval(of webhook: Webhook) async throws(RequestFailure) {
-        try await service.forget(webhook.subscriber, by: service.node.deadline())
+        try await DeletedSubscribers.forget(webhook.subscriber, in: service, by: service.node.deadline())
         let command = WebhookCommand.remove(
             container: webhook.container, webhook.environment, name: webhook.name)
         let outcome = try await service.submit(DirectoryCommand.webhook(command), by: service.node.deadline())

@@ -49,7 +49,7 @@ package final class DeletedSubscribers: Sendable {
         for container in service.directory.containers.keys.sorted() {
             for environment in Environment.allCases {
                 let key = SchemaKey(container: container, environment: environment)
-                for group in service.node.map.groups.dropFirst() where service.leads(group) {
+                for group in service.node.map.groups.dropFirst() where service.node.leads(group) {
                     do throws(RequestFailure) {
                         try await forget(in: key, group, service)
                     } catch {
@@ -65,7 +65,7 @@ package final class DeletedSubscribers: Sendable {
     private func forget(in key: SchemaKey, _ group: GroupID, _ service: RecordService) async throws(RequestFailure) {
         guard await service.node.has(.webhooks, in: group) else { return }
         var last = ""
-        while service.leads(group), !service.isRestoring {
+        while service.node.leads(group), !service.isRestoring {
             let read = ShardRead.subscribers(.init(in: key, after: last, limit: Self.pageMax))
             let answer = try await service.answer(to: read, from: group, by: service.deadline())
             let page = try unpacked(answer.bytes, as: SubscriberPage.self)
@@ -77,7 +77,7 @@ package final class DeletedSubscribers: Sendable {
             }.filter { !$0.isOfWebhook }
             let names = try await service.accounts.names(ofOwners: subscribers)
             for subscriber in subscribers where names[subscriber.owner] == nil {
-                try await service.forget(subscriber, by: service.deadline())
+                try await Self.forget(subscriber, in: service, by: service.deadline())
                 logger.info("\(key.container): forgot the subscriptions of \(subscriber.owner), who was deleted")
             }
             if page.users.count < Self.pageMax { return }
@@ -85,23 +85,21 @@ package final class DeletedSubscribers: Sendable {
             try? await service.node.platform.clock.sleep(milliseconds: Self.pauseMilliseconds)
         }
     }
-}
-
-extension RecordService {
-    /// Whether this node leads a group, as far as it knows.
-    func leads(_ group: GroupID) -> Bool { node.leader(of: group) == node.settings.nodeID }
 
     /// Removes everything that a subscriber has at its home, part by part.
     /// - Throws: `TRY_AGAIN_LATER` where a part is left in the end, because a shard that has copies takes none of their
     ///   removals now.
-    func forget(_ subscriber: DatabaseKey, by deadline: Deadline) async throws(RequestFailure) {
-        let home = home(of: subscriber)
+    static func forget(
+        _ subscriber: DatabaseKey, in service: RecordService, by deadline: Deadline
+    ) async throws(RequestFailure) {
+        let home = service.home(of: subscriber)
         while true {
-            let command = LogReaderCommand.forget(subscriber: subscriber, time: try trustedNow())
-            let outcome = try await submit(.reader(command), to: home, by: deadline, as: LogReaderOutcome.self)
+            let command = LogReaderCommand.forget(subscriber: subscriber, time: try service.trustedNow())
+            let outcome = try await service.submit(
+                .reader(command), to: home, by: deadline, as: LogReaderOutcome.self)
             if outcome.isDone { return }
-            try? await node.platform.clock.sleep(milliseconds: 10)
-            guard !Task.isCancelled, !deadline.isOver(at: node.platform.clock.now) else {
+            try? await service.node.platform.clock.sleep(milliseconds: 10)
+            guard !Task.isCancelled, !deadline.isOver(at: service.node.platform.clock.now) else {
                 throw .tryAgain("a part of what was kept for the subscriber is left, and goes by itself later")
             }
         }

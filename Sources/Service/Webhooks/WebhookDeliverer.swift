@@ -95,7 +95,7 @@ extension Webhook {
     var schemaKey: SchemaKey { SchemaKey(container: container, environment: environment) }
 
     /// Whether a node leads the group of its log.
-    fileprivate func isLed(by service: RecordService) -> Bool { service.leads(service.home(of: subscriber)) }
+    fileprivate func isLed(by service: RecordService) -> Bool { service.node.leads(service.home(of: subscriber)) }
 }
 
 /// One webhook, as long as this node leads its home.

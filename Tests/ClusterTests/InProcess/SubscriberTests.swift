@@ -162,7 +162,7 @@ extension ClusterSuites {
                 }
                 try await world.change("a", of: ann)
                 #expect(try await zone() == "a")
-                try await world.node.beginIncarnation(1_000)
+                try await NewIncarnation(of: world.node).begin(1_000)
                 try await world.change("b", of: ann)
                 #expect(try await zone() == "a")
                 #expect(try await zone() == "b")
