@@ -92,7 +92,7 @@ package final class DeletedSubscribers: Sendable {
     static func forget(
         _ subscriber: DatabaseKey, in service: RecordService, by deadline: Deadline
     ) async throws(RequestFailure) {
-        let home = service.home(of: subscriber)
+        let home = subscriber.home(in: service)
         while true {
             let command = LogReaderCommand.forget(subscriber: subscriber, time: try service.trustedNow())
             let outcome = try await service.submit(

@@ -59,7 +59,7 @@ package struct DeviceTokens: Sendable {
     ) async throws(RequestFailure) -> String {
         let token = DeviceToken(
             home: device.store.home, id: service.randomBytes(16), environment: environment.rawValue)
-        try await service.node.requireWebhooks(in: service.home(of: token.home))
+        try await service.node.requireWebhooks(in: token.home.home(in: service))
         var row = TokenRow(token: token, version: 0, feeds: [try await feed(of: device)])
         guard try await row.save(in: service) else {
             throw RequestFailure(.internalError, "there is a token of this id")
@@ -165,7 +165,7 @@ package struct DeviceTokens: Sendable {
         for feed in row.feeds {
             tickets.append(
                 try service.watches.enter(
-                    StoreKey(home: feed.subscriber), group: service.home(of: feed.subscriber)))
+                    StoreKey(home: feed.subscriber), group: feed.subscriber.home(in: service)))
         }
         return tickets
     }

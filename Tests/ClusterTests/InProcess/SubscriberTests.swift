@@ -32,7 +32,7 @@ extension ClusterSuites {
             }
 
             func subscribe(_ subscriber: DatabaseKey) async throws {
-                let home = service.home(of: subscriber)
+                let home = subscriber.home(in: service)
                 let targets = service.groups(of: subscriber).sorted()
                 let command = ModifySubscriptions(
                     subscriber: subscriber, home: home.rawValue, time: service.now,
