@@ -185,9 +185,9 @@ let package = Package(
             .target(
                 name: "TestSupport",
                 dependencies: [
-                    "Admission", "Certificates", "Cluster", "Directory", "PeerTransport", "RecordModel", "Service",
-                    "WebServices",
-                    "zonekeeper", .asyncHTTPClient, .crypto, .grdbSQLite, .httpTypes, .hummingbird, .hummingbirdCore,
+                    "Admission", "Certificates", "Cluster", "Directory", "PeerTransport", "RaftCore", "RecordModel",
+                    "Service", "WebServices", "Wire", "zonekeeper", .asyncHTTPClient, .crypto, .grdbSQLite, .httpTypes,
+                    .hummingbird, .hummingbirdCore,
                     .logging, .nioCore, .nioHTTP1, .nioPosix, .nioSSL,
                 ], path: "Tests/TestSupport", swiftSettings: settings),
             .target(name: "EventQueue", dependencies: [.heap], path: "Tests/EventQueue", swiftSettings: settings),

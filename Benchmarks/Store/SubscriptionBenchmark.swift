@@ -5,42 +5,57 @@ import GRDB
 import RecordModel
 import RecordStore
 
-/// `store-benchmarks subscriptions`: what subscriptions of a record's type that do not match cost a save.
+/// `store-benchmarks subscriptions`: what subscriptions that do not match cost a save.
 struct SubscriptionCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "subscriptions", abstract: "CPU of a save with subscriptions on its type, none matching.")
+        commandName: "subscriptions",
+        abstract: "CPU of a save with subscriptions on its type, none matching; and of looking for webhooks' ones, too."
+    )
 
     @Option(help: "Saves of each measurement.") var saves = 2_000
     @Option(help: "Measurements of each; the least counts.") var rounds = 5
 
     func run() throws {
-        let counts = [0, 10, 10_000]
-        let worlds = try counts.map { try SubscribedShard(watchers: $0) }
-        var best = counts.map { _ in Double.infinity }
-        for round in 0..<rounds {
-            for (place, world) in worlds.enumerated() {
-                best[place] = min(best[place], try world.save(saves, round: round))
-            }
+        let open = try [0, 10, 10_000].map { count in
+            (name: "public, \(count) subscriptions", shard: try SubscribedShard(watchers: count))
         }
-        for (place, count) in counts.enumerated() {
-            let ratio = best[place] / best[0] * 100
-            print("\(count) subscriptions".padding(toLength: 24, withPad: " ", startingAt: 0), terminator: "")
-            print(String(format: "%8.1f us of CPU a save, %.0f %%", best[place], ratio))
+        let own = try [(FeatureLevel.exactNotifications, "the owner's"), (.webhooks, "and everybody's")].map {
+            (name: "private, \($1) looked up", shard: try SubscribedShard(isPrivate: true, at: $0))
+        }
+        for cases in [open, own] {
+            var best = cases.map { _ in Double.infinity }
+            for round in 0..<rounds {
+                for (place, each) in cases.enumerated() {
+                    best[place] = min(best[place], try each.shard.save(saves, round: round))
+                }
+            }
+            for (place, each) in cases.enumerated() {
+                print(each.name.padding(toLength: 40, withPad: " ", startingAt: 0), terminator: "")
+                print(String(format: "%8.1f us of CPU a save, %.0f %%", best[place], best[place] / best[0] * 100))
+            }
         }
     }
 }
 
-/// A shard in memory whose public records of one type are watched by queries that want other values.
+/// A shard in memory with records of one type that public queries watch which want other values.
 private struct SubscribedShard {
     private let queue: DatabaseQueue
     private let tables = RecordTables()
-    private static let database = DatabaseKey(
-        container: "app", environment: .production, scope: .public, owner: DatabaseKey.publicOwner)
-    private static let zone = ZoneKey(database: database, name: ZoneKey.defaultZoneName)
+    private let zone: ZoneKey
+    private let level: FeatureLevel
     private static let caller = Caller(user: "_ann")
 
-    init(watchers: Int) throws {
+    /// - Parameters:
+    ///   - isPrivate: whether the records are in a custom zone of a user's.
+    ///   - level: below that of webhooks nobody looks for those who watch the databases of all users.
+    init(watchers: Int = 0, isPrivate: Bool = false, at level: FeatureLevel = FeatureLevel.supported.upperBound) throws
+    {
         queue = try DatabaseQueue()
+        self.level = level
+        let database = DatabaseKey(
+            container: "app", environment: .production, scope: isPrivate ? .private : .public,
+            owner: isPrivate ? "_ann" : DatabaseKey.publicOwner)
+        zone = ZoneKey(database: database, name: isPrivate ? "notes" : ZoneKey.defaultZoneName)
         let fields = ["rank", "other"].map {
             FieldDefinition(name: $0, type: FieldType(.int64), indexes: [.queryable, .sortable])
         }
@@ -54,6 +69,10 @@ private struct SubscribedShard {
             _ = try tables.apply(
                 .installSchema(
                     InstallSchema(container: "app", environment: .production, version: 1, schema: schema)), in: db)
+            if isPrivate {
+                let make = ModifyZone(.create, zone: zone, caller: Self.caller, time: 1_000)
+                _ = try tables.apply(.modifyZone(make), in: db)
+            }
             guard watchers > 0 else { return }
             let transaction = try tables.begin(in: db)
             let effects = (0..<watchers).map { Effect.watch(Self.watcher($0)) }
@@ -83,8 +102,13 @@ private struct SubscribedShard {
                     .init(name: "rank", value: .int64(Int64(number))), .init(name: "other", value: .int64(1)),
                 ])
             let command = ModifyRecords(
-                zone: Self.zone, schemaVersion: 1, caller: Self.caller, time: 1_000, operations: [change])
-            let outcome = try queue.write { try tables.apply(.modifyRecords(command), in: $0) }
+                zone: zone, schemaVersion: 1, caller: Self.caller, time: 1_000, operations: [change])
+            let outcome = try queue.write { db in
+                let transaction = try tables.begin(in: db, level: level)
+                let outcome = try transaction.apply(.modifyRecords(command))
+                try transaction.finish()
+                return outcome
+            }
             guard case .records(let items) = outcome, case .saved? = items.first else { fatalError("\(outcome)") }
         }
         return (Self.cpuSeconds - begin) / Double(count) * 1e6

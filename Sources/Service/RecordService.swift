@@ -32,6 +32,8 @@ package final class RecordService: Sendable {
     package let webhooks: WebhookDeliverer
     /// What this node remembers of its requests.
     package let requests: RequestJournal
+    /// Removes subscriptions of users who were deleted.
+    package let deletedSubscribers: DeletedSubscribers
     /// Requests whose credentials were wrong, by address.
     let failedAuthentications = FailedAuthentications()
     /// Attempts to sign in or up.
@@ -59,6 +61,7 @@ package final class RecordService: Sendable {
         tokenUses = TokenUses(platform: node.platform)
         webhooks = WebhookDeliverer(platform: node.platform, settings: settings.webhooks, logger: logger)
         requests = RequestJournal(platform: node.platform, bytesMax: settings.requestLogBytesMax)
+        deletedSubscribers = DeletedSubscribers(platform: node.platform, logger: logger)
         unsavedUploads = UnsavedUploads(uploadsMax: node.settings.assets.uploadsMax)
         peerExchange = PeerExchange(
             node: node, rotation: rotation, watches: watches, unsavedUploads: unsavedUploads, logger: logger)
@@ -76,6 +79,7 @@ package final class RecordService: Sendable {
         }
         watches.start()
         follower.start()
+        deletedSubscribers.start(self)
         usage.start(self)
         audit.start(self)
         tokenUses.start(self)
@@ -84,6 +88,7 @@ package final class RecordService: Sendable {
     /// Ends it; no more requests come.
     package func stop() async {
         follower.stop()
+        deletedSubscribers.stop()
         await webhooks.stop()
         watches.stop()
         await usage.stop(self)

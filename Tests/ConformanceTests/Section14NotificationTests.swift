@@ -83,6 +83,29 @@ extension Conformance {
             #expect(alert?["loc-args"] == ["x", ""])
         }
 
+        @Test("what a deleted user subscribed to goes, and nobody else's")
+        func deletedUser() async throws {
+            let node = try await SingleNode.start()
+            let home = try await Home.make(on: MemoryService(node: node), schema: Schemas.standard)
+            let (stays, goes) = (try await home.makeUser(), try await home.makeUser())
+            var space = try await Space(in: home).inPublic
+            for user in [stays, goes] {
+                (space.session, space.user) = (user.session, user.recordName)
+                try await space.subscribe(Self.query("q", info: [:]))
+            }
+            (space.session, space.user) = (stays.session, stays.recordName)
+            try await space.save("a", [:])
+            #expect(try await space.notifications(atLeast: 1).count == 1)
+            _ = try await home.admin("DELETE", "users?name=\(goes.name)")
+            #expect(await node.forgetDeletedSubscribers())
+            #expect(try await node.subscribers(of: home.container) == [stays.recordName])
+            try await space.save("b", [:])
+            #expect(try await space.notifications(atLeast: 2).count == 2)
+            // What was saved since finds no copy of the subscription that went, either.
+            #expect(try await node.subscribers(of: home.container) == [stays.recordName])
+            try await node.stop()
+        }
+
         @Test("a subscription of more than 16 KB is refused", arguments: Door.allCases)
         func size(door: Door) async throws {
             let space = try await Space(door).newZone()

@@ -84,6 +84,40 @@ extension Conformance {
             }
         }
 
+        @Test("a receiver is told that something was lost, then of what is kept and of what comes")
+        func lost() async throws {
+            let node = try await SingleNode.start(service: .reachingThisMachine)
+            let home = try await Home.make(on: MemoryService(node: node), schema: Schemas.standard)
+            let space = try await Space(in: home).inPublic
+            try await ScriptedServer.running { _, _ in
+                ScriptedAnswer(status: 200)
+            } _: { receiver in
+                let made = try await home.admin(
+                    "POST", "webhooks", Self.body(space, ["url": .string(receiver.url), "recordTypes": ["Item"]]))
+                let secret = try #require(made["secret"]?.string)
+                func deliveries(_ what: String, until isEnough: ([WebhookDelivery]) -> Bool) async throws
+                    -> [WebhookDelivery]
+                {
+                    try await awaitState(what) {
+                        try receiver.requests.map { try #require(WebhookDelivery($0, secret: secret)) }
+                    } until: {
+                        isEnough($0)
+                    }
+                }
+                try await space.save("a", [:])
+                _ = try await deliveries("the first is told") { $0.flatMap(\.numbers) == [1] }
+                try await node.beginIncarnation(1_000)
+                try await space.save("b", [:])
+                let all = try await deliveries("the rest is told") { $0.flatMap(\.numbers).contains(2) }
+                let lost = try #require(all.firstIndex { $0.json["lost"] == true })
+                #expect(lost == 1 && all[lost].notifications.isEmpty)
+                #expect(all.dropFirst(lost + 1).allSatisfy { $0.json["lost"] == nil })
+                #expect(all.dropFirst(lost + 1).flatMap(\.numbers) == [1, 2])
+                #expect(Set(all.map(\.id)).count == all.count)
+            }
+            try await node.stop()
+        }
+
         @Test("it is listed without its secret, tested, changed, disabled and removed", arguments: Door.allCases)
         func administration(door: Door) async throws {
             let space = try await Space.own(door, schema: Schemas.standard).inPublic

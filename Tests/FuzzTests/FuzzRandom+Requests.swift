@@ -147,6 +147,40 @@ extension FuzzRandom {
         return object([("zones", zones)] + members(&self))
     }
 
+    /// A body of push or tokens.
+    mutating func pushRequest() -> JSONValue {
+        object(
+            [("apnsEnvironment", .string(pick(["development", "production"])))]
+                + some(50, ("apnsToken", .string(text()))) + some(50, ("clientId", .string(text())))
+                + some(50, ("syncToken", .string(Base64.encode(bytes(9)))))
+                + some(30, ("resultsLimit", .integer(Int64(below(400)))))
+                + some(30, ("timeout", .integer(integer()))))
+    }
+
+    mutating func subscriptionsRequest() -> JSONValue {
+        func subscription(_ random: inout FuzzRandom) -> JSONValue {
+            let info = random.object([
+                ("alertBody", .string(random.text())), ("additionalFields", random.names()),
+                ("alertLocalizationArgs", random.names()), ("shouldBadge", .bool(random.chance(50))),
+            ])
+            let events = random.list(4) { .string($0.pick(["create", "update", "delete"])) }
+            return random.object(
+                [
+                    ("subscriptionID", .string("s\(random.below(9_999))")),
+                    ("subscriptionType", .string(random.pick(["query", "zone", "database", "Query"]))),
+                ] + random.some(40, ("zoneID", random.zoneID())) + random.some(30, ("recordType", .string("Note")))
+                    + random.some(60, ("query", random.queryRequest()["query"] ?? .null))
+                    + random.some(60, ("firesOn", events))
+                    + random.some(20, ("firesOnce", .bool(random.chance(50))))
+                    + random.some(50, ("notificationInfo", info)))
+        }
+        let operations = list(4) { random in
+            let kind = JSONValue.string(random.pick(["create", "update", "delete"]))
+            return random.object([("operationType", kind), ("subscription", subscription(&random))])
+        }
+        return object([("operations", operations), ("subscriptions", list(4) { subscription(&$0) })])
+    }
+
     mutating func usersRequest() -> JSONValue {
         let users = list(4) { random in
             random.object([(random.pick(["emailAddress", "phoneNumber", "userRecordName"]), .string("a@b.c"))])

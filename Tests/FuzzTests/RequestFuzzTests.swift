@@ -27,13 +27,14 @@ struct RequestFuzzTests {
     @Test("random and mutated requests are read or refused; what is read resolves or is refused, and round-trips")
     func requests() {
         let outcome = Fuzz.run(salt: 6) { random in
-            let kind = random.below(10)
+            let kind = random.below(11)
             let json =
                 switch kind {
                 case 0...3: random.modifyRequest()
                 case 4...6: random.queryRequest()
                 case 7: random.changesRequest()
                 case 8: random.chance(50) ? random.lookupRequest() : random.zonesRequest()
+                case 9: random.chance(50) ? random.pushRequest() : random.subscriptionsRequest()
                 default: random.usersRequest()
                 }
             var body = json.serialized()
@@ -53,6 +54,8 @@ struct RequestFuzzTests {
             (try? LookupRecordsRequest(body: body)) != nil, (try? ZonesLookupRequest(body: body)) != nil,
             (try? ZonesModifyRequest(body: body)) != nil, (try? UsersDiscoverRequest(body: body)) != nil,
             (try? AssetsUploadRequest(body: body)) != nil, (try? AssetsRereferenceRequest(body: body)) != nil,
+            (try? DeviceTokenRequest(body: body)) != nil, (try? NotificationsRequest(body: body)) != nil,
+            (try? SubscriptionsLookupRequest(body: body)) != nil, (try? SubscriptionsModifyRequest(body: body)) != nil,
         ]
         if let users = try? UsersLookupRequest(body: body) {
             _ = try? users.emailAddresses()

@@ -20,6 +20,7 @@ struct TwinTests {
         var twin = RecordTwin()
         var commands = TwinCommands(seed)
         var clients = [TwinClient(), TwinClient()]
+        var readers = TwinReaders(seed)
         var counts = Counts()
         for step in 0..<(Self.operations / 4) {
             if step % 400 == 399 {
@@ -33,6 +34,13 @@ struct TwinTests {
             let expected = twin.apply(command)
             let outcome = try shard.apply(command).withoutReasons
             counts.count(command, outcome)
+            if case .maintain = command { readers.maintain(at: twin.time) }
+            for _ in 0..<2 {
+                let move = readers.next(at: commands.time)
+                twin.observe(commands.time)
+                let isDone = try shard.run { try move.apply(in: $0) }.isDone
+                #expect(isDone == readers.apply(move), "step \(step): \(move)")
+            }
             twin.rememberedBytes = try shard.rememberedBytes()
             try expectSameUsage(shard, twin, step)
             try expectSameAssets(shard, twin, step)
@@ -47,6 +55,7 @@ struct TwinTests {
             if step % 50 == 49 {
                 try clients[step % 100 / 50].finish(shard, twin, &commands.random)
                 if step % 100 == 99 { try expectSame(shard, twin) }
+                try readers.expectSame(shard, step)
             }
         }
         try shard.maintain(time: commands.time)

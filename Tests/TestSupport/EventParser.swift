@@ -11,8 +11,11 @@ package struct StreamEvent: Hashable, Sendable {
 
     /// The data, where it is JSON.
     package var json: JSONValue { (try? JSONParser.parse(Array(data.utf8))) ?? .null }
-    /// The keys of a page of changes.
-    package var keys: [String] { json["changes"]?.array?.compactMap { $0["key"]?.string } ?? [] }
+    /// The keys of a page of changes, or the names of records that a page of notifications tells of.
+    package var keys: [String] {
+        let notifications = json["notifications"]?.array?.compactMap { $0["payload"]?["ck"]?["qry"]?["rid"]?.string }
+        return notifications ?? json["changes"]?.array?.compactMap { $0["key"]?.string } ?? []
+    }
 }
 
 /// Takes a stream of server-sent events apart.

@@ -7,9 +7,11 @@ import Logging
 import NIOCore
 import NIOPosix
 import PeerTransport
+import RaftCore
 import RecordModel
 package import Service
 import WebServices
+import Wire
 
 /// One node in this process with the HTTP API around it, without HTTP: real log, databases and groups of one voter, in
 /// a folder that goes with `stop`.
@@ -132,6 +134,29 @@ package final class SingleNode: Sendable {
         change(&receipt)
         return Base64.encode(secret.bytes(of: receipt))
     }
+
+    /// Forgets what deleted users have subscribed to.
+    /// - Returns: whether everything was looked through.
+    package func forgetDeletedSubscribers() async -> Bool {
+        await context.service.deletedSubscribers.forgetAll(in: context.service)
+    }
+
+    /// The users who have subscriptions or notifications in a container's development environment, sorted.
+    package func subscribers(of container: String) async throws -> [String] {
+        var users: [String] = []
+        for group in node.map.groups.dropFirst() {
+            let key = SchemaKey(container: container, environment: .development)
+            let read = ShardRead.subscribers(.init(in: key, after: "", limit: 1_000))
+            let bytes = try await node.router.read(
+                read.encoded(), from: group, of: container, by: node.deadline())
+            guard case .found(let found) = try ReadAnswer(decoding: bytes) else { continue }
+            users += try SubscriberPage(decoding: found.bytes).users
+        }
+        return users.sorted()
+    }
+
+    /// Has every shard begin another incarnation, as after a restore: all tokens end.
+    package func beginIncarnation(_ number: UInt64) async throws { try await NewIncarnation(of: node).begin(number) }
 
     /// Stops the node and removes its folder.
     package func stop() async throws {

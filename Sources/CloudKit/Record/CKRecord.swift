@@ -252,6 +252,11 @@ extension CKRecord {
         for (key, value) in keyedValues { setValue(value is NSNull ? nil : value, forKey: key) }
     }
 
+    /// The values of several fields or properties, with an NSNull for each that has none.
+    public func dictionaryWithValues(forKeys keys: [String]) -> [String: Any] {
+        Dictionary(keys.map { ($0, value(forKey: $0) ?? NSNull()) }) { first, _ in first }
+    }
+
     private func property(_ key: String) -> Any? {
         switch key {
         case "recordID": recordID

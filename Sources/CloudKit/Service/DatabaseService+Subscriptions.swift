@@ -68,7 +68,7 @@ extension DatabaseService {
             guard members.count == part.count else { throw .unreadable("subscription for each operation") }
             let mapping = mapping
             results += zip(part, members).map { operation, json in
-                let error = mapping.item(json)
+                let error = mapping.subscription(json)
                 guard let saved = operation.saved else {
                     return .deleted(operation.id, error.map { .failure($0) } ?? .success(()))
                 }

@@ -67,6 +67,13 @@ struct ErrorMapping: Sendable {
         return CKError(mapped, reason: reason, details: details)
     }
 
+    /// The error of one subscription of an answer. CloudKit rejects one whose content another has under its own ID.
+    func subscription(_ json: JSONValue) -> CKError? {
+        guard json["serverErrorCode"]?.string == ErrorCode.exists.rawValue else { return item(json) }
+        return CKError(
+            .serverRejectedRequest, reason: json["reason"]?.string ?? "no reason given", details: details(ofItem: json))
+    }
+
     private func code(_ serverCode: String, _ detail: ErrorDetail?) -> CKError.Code? {
         let code = Self.code(serverCode, detail)
         return isAnonymous && code == .permissionFailure ? .notAuthenticated : code

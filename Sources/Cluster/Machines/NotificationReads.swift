@@ -1,4 +1,4 @@
-import Directory
+package import Directory
 import GRDB
 package import KeyValueStore
 package import RecordModel
@@ -42,6 +42,52 @@ extension ShardRead.SubscriptionsRead: WireMessage {
         try wire.required(2, &scope)
         try wire.field(3, &ids, members: 4)
     }
+}
+
+extension ShardRead {
+    /// A read of those who have subscriptions or notifications on a shard.
+    package struct SubscribersRead: Hashable, Sendable, WireMessage {
+        /// In which container's environment.
+        package var key: SchemaKey
+        /// The list begins after this one.
+        package var user: String
+        /// How many are asked for.
+        package var limit: Int
+
+        package init(in key: SchemaKey, after user: String, limit: Int) {
+            self.key = key
+            self.user = user
+            self.limit = limit
+        }
+
+        package static var blank: Self {
+            SubscribersRead(in: SchemaKey(container: "", environment: .development), after: "", limit: 0)
+        }
+
+        package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+            try wire.required(1, &key.container)
+            try wire.required(2, &key.environment)
+            try wire.field(3, &user)
+            try wire.field(4, &limit)
+        }
+    }
+}
+
+/// Those who have subscriptions or notifications on a shard, by the owners of their private databases.
+package struct SubscriberPage: Hashable, Sendable, WireMessage {
+    /// Ascending; as many as were asked for where there may be more.
+    package var users: [String]
+
+    init(_ read: ShardRead.SubscribersRead, in db: Database) throws {
+        users = try Subscribers.page(
+            container: read.key.container, read.key.environment, after: read.user, limit: read.limit, in: db)
+    }
+
+    private init() { users = [] }
+
+    package static var blank: Self { SubscriberPage() }
+
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) { try wire.field(1, &users) }
 }
 
 /// Reads of a user's notifications, as the JSON that the edge passes on.

@@ -41,6 +41,8 @@ extension ShardRead: WireCodable {
         case .level: writer.field(34, true)
         case .countsAsset(let sha256): writer.field(35, sha256)
         case .logReader(let subscriber, let name): writer.parts(36, subscriber, name)
+        case .subscribers(let read): read.write(37, to: &writer)
+        case .hasSentCopies: writer.field(38, true)
         }
     }
 
@@ -98,6 +100,8 @@ extension ShardRead: WireCodable {
             case 34: read = try reader.bool() ? .level : nil
             case 35: read = .countsAsset(try reader.array())
             case 36: read = try reader.parts { .logReader($0, name: $1) }
+            case 37: read = .subscribers(try reader.message())
+            case 38: read = try reader.bool() ? .hasSentCopies : nil
             default: try reader.skip()
             }
         }

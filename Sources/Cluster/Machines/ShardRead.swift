@@ -38,8 +38,12 @@ package enum ShardRead: Sendable {
     case notifications(NotificationsRead)
     /// A `LogReader` of a user's notifications, by its name; nothing where there is none.
     case logReader(DatabaseKey, name: String)
+    /// `SubscriberPage` of those who have subscriptions or notifications on the shard.
+    case subscribers(SubscribersRead)
     /// Whether effects are delivered: one byte, 1 if they are.
     case isDelivered([OutboxMark])
+    /// Whether all copies of subscriptions are sent and delivered: one byte, 1 if they are.
+    case hasSentCopies
     /// Whether the tables count a file with this SHA-256: one byte, 1 if they do.
     case countsAsset([UInt8])
     /// The group's feature level, as a number in the binary form.
@@ -62,7 +66,8 @@ package enum ShardRead: Sendable {
         case .subscriptions(let read): read.subscriber.container
         case .notifications(let read): read.subscriber.container
         case .logReader(let subscriber, _): subscriber.container
-        case .isDelivered, .countsAsset, .level: ""
+        case .subscribers(let read): read.key.container
+        case .isDelivered, .hasSentCopies, .countsAsset, .level: ""
         }
     }
 

@@ -1,7 +1,7 @@
 import Directory
 import Foundation
 import Logging
-import RaftCore
+package import RaftCore
 import RecordModel
 import Storage
 import Synchronization
@@ -128,17 +128,56 @@ extension ClusterNode {
     func finishRestore() async throws {
         guard let incarnation = try restore.incarnation() else { return }
         logger.notice("this cluster was restored: zones begin incarnation \(incarnation)")
+        try await NewIncarnation(of: self).begin(incarnation)
+        try restore.remove()
+    }
+
+    /// Whether this node leads a group, as far as it knows.
+    package func leads(_ group: GroupID) -> Bool { leader(of: group) == settings.nodeID }
+}
+
+/// What a restore makes every shard begin.
+package struct NewIncarnation {
+    private let node: ClusterNode
+
+    /// Of the cluster that a node is of.
+    package init(of node: ClusterNode) { self.node = node }
+
+    /// How long clients wait until all shards have the copies of subscriptions again.
+    private static let copiesMillisecondsMax: UInt64 = 60_000
+
+    /// Has every shard begin an incarnation, and waits until homes have sent the copies of subscriptions again: whoever
+    /// follows notifications anew must not miss what is committed before these are there.
+    package func begin(_ incarnation: UInt64) async throws {
+        let shards = node.map.groups.filter { $0 != .directory }
         let command = GroupCommand.machine(ShardCommand.startIncarnation(incarnation).encoded())
-        for group in map.groups where group != .directory {
+        for group in shards {
             while true {
                 do {
-                    _ = try await router.submit(command, to: group, by: deadline())
+                    _ = try await node.router.submit(command, to: group, by: node.deadline())
                     break
                 } catch {
-                    try await platform.clock.sleep(milliseconds: 100)
+                    try await node.platform.clock.sleep(milliseconds: 100)
                 }
             }
         }
-        try restore.remove()
+        let end = Deadline(milliseconds: Self.copiesMillisecondsMax, from: node.platform.clock.now)
+        for group in shards {
+            while await !hasSentCopies(group) {
+                guard !end.isOver(at: node.platform.clock.now) else {
+                    node.logger.warning(
+                        "group \(group): clients are served while copies of subscriptions are still to be sent")
+                    break
+                }
+                try await node.platform.clock.sleep(milliseconds: 50)
+            }
+        }
+    }
+
+    /// Whether nothing that a group has to send to others waits; false where that cannot be found out now.
+    private func hasSentCopies(_ group: GroupID) async -> Bool {
+        let answer = try? await node.router.read(ShardRead.hasSentCopies.encoded(), from: group, by: node.deadline())
+        guard let answer, case .found(let found)? = try? ReadAnswer(decoding: answer) else { return false }
+        return found.bytes == [1]
     }
 }

@@ -106,3 +106,30 @@ extension RecordTables {
         }
     }
 }
+
+/// Those who have subscriptions or notifications on a shard.
+package enum Subscribers {
+    /// Those who have subscriptions or notifications here, in a container's environment: the owners of their private
+    /// databases, ascending.
+    /// - Parameter user: the list begins after this one.
+    package static func page(
+        container: String, _ environment: Environment, after user: String, limit: Int, in db: Database
+    ) throws -> [String] {
+        try SQLStatement(
+            cached: """
+                SELECT user FROM registry WHERE container = ? AND environment = ? AND user > ? ORDER BY user LIMIT ?
+                """, in: db
+        ).all(.text(container), .integer(environment.column), .text(user), .integer(Int64(limit))) { $0.text(0) }
+    }
+
+    /// Whether no copy of a subscription is to be sent, and no effect waits to be delivered.
+    package static func hasSentCopies(in db: Database) throws -> Bool {
+        let waits = try SQLStatement(
+            cached: """
+                SELECT EXISTS (SELECT 1 FROM subscription WHERE is_sent = 0)
+                    OR EXISTS (SELECT 1 FROM outbox_stream WHERE rows > 0)
+                """, in: db
+        ).first { $0.integer(0) != 0 }
+        return waits != true
+    }
+}

@@ -11,7 +11,8 @@ extension DatabaseKey {
         DatabaseKey(container: container, environment: environment, scope: .private, owner: webhookPrefix + id)
     }
 
-    var isOfWebhook: Bool { owner.hasPrefix(Self.webhookPrefix) }
+    /// Whether it stands for a webhook.
+    package var isOfWebhook: Bool { owner.hasPrefix(Self.webhookPrefix) }
 
     /// What stands for the private databases of all users.
     var ofEveryOwner: DatabaseKey {

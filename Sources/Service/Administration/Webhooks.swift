@@ -167,13 +167,7 @@ package struct Webhooks: Sendable {
 
     /// Removes what stands for a webhook on its shard, and then the webhook. It may be done by several nodes at once.
     func finishRemoval(of webhook: Webhook) async throws(RequestFailure) {
-        let home = service.home(of: webhook.subscriber)
-        while true {
-            let command = LogReaderCommand.forget(subscriber: webhook.subscriber, time: try service.trustedNow())
-            let outcome = try await service.submit(
-                .reader(command), to: home, by: service.node.deadline(), as: LogReaderOutcome.self)
-            if outcome.isDone { break }
-        }
+        try await DeletedSubscribers.forget(webhook.subscriber, in: service, by: service.node.deadline())
         let command = WebhookCommand.remove(
             container: webhook.container, webhook.environment, name: webhook.name)
         let outcome = try await service.submit(DirectoryCommand.webhook(command), by: service.node.deadline())

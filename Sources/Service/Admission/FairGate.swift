@@ -86,12 +86,6 @@ package final class FairGate: Sendable {
         (inside.load(ordering: .relaxed), waiting.load(ordering: .relaxed))
     }
 
-    /// Lets a request in where it need not wait.
-    /// - Returns: whether it was let in: then `leave` must follow.
-    package func enterNow(container: String, containerMax: Int) -> Bool {
-        mayPass(container) && admit(container, containerMax)
-    }
-
     /// The same, as lines of Prometheus's text form.
     var lines: [String] {
         let load = load
@@ -99,6 +93,12 @@ package final class FairGate: Sendable {
             "# TYPE zonekeeper_working_requests gauge", "zonekeeper_working_requests \(load.inside)",
             "# TYPE zonekeeper_waiting_requests gauge", "zonekeeper_waiting_requests \(load.waiting)",
         ]
+    }
+
+    /// Lets a request in where it need not wait.
+    /// - Returns: whether it was let in: then `leave` must follow.
+    package func enterNow(container: String, containerMax: Int) -> Bool {
+        mayPass(container) && admit(container, containerMax)
     }
 
     /// Lets a request in, now or when its turn comes.

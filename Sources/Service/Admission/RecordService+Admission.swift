@@ -191,7 +191,7 @@ extension RecordService {
             case .nodeQueueFull: "too many requests wait on this node"
             case .cancelled: "this node has too much to do, and the request's turn did not come in time"
             }
-        throw .nothingDone(reason).by(ContainerLimit.concurrentRequests.rawValue, limit: limit, used: load.inside)
+        throw .nothingDone(reason).by(ContainerLimit.concurrentRequests.rawValue, limit: limit, used: gate.load.inside)
     }
 
     private func enterInTime(container: String, containerMax: Int) async -> GateDecision {

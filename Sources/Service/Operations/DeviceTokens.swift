@@ -59,7 +59,7 @@ package struct DeviceTokens: Sendable {
     ) async throws(RequestFailure) -> String {
         let token = DeviceToken(
             home: device.store.home, id: service.randomBytes(16), environment: environment.rawValue)
-        try await service.node.requireWebhooks(in: service.home(of: token.home))
+        try await service.node.requireWebhooks(in: token.home.home(in: service))
         var row = TokenRow(token: token, version: 0, feeds: [try await feed(of: device)])
         guard try await row.save(in: service) else {
             throw RequestFailure(.internalError, "there is a token of this id")
@@ -117,12 +117,23 @@ package struct DeviceTokens: Sendable {
         guard let token = DeviceToken(text, openedBy: try await service.requireSecret()) else {
             throw RequestFailure(.badRequest, "apnsToken: it is not one that this server gave")
         }
-        if let row = try await TokenRow.load(token, in: service) {
+        if var row = try await TokenRow.load(token, in: service) {
             let now = service.now
-            if row.expires > now { return row }
+            try await removeDeletedUsers(&row)
+            if row.expires > now, !row.feeds.isEmpty { return row }
         }
         throw RequestFailure(
             .badRequest, "the token has expired: tokens/create makes another one", details: .expiredURL)
+    }
+
+    /// Nobody is told what a user is told of who was deleted: the URL is right enough for whoever has it.
+    private func removeDeletedUsers(_ row: inout TokenRow) async throws(RequestFailure) {
+        try await ask(await service.node.requireDirectory())
+        let ids = row.feeds.map(\.accountID)
+        let names = try await service.accounts.read { try $0.names(ofAccounts: ids) }
+        let count = row.feeds.count
+        row.feeds.removeAll { names[$0.accountID] == nil }
+        if row.feeds.count < count { row.isChanged = true }
     }
 
     // MARK: The courier
@@ -154,7 +165,7 @@ package struct DeviceTokens: Sendable {
         for feed in row.feeds {
             tickets.append(
                 try service.watches.enter(
-                    StoreKey(home: feed.subscriber), group: service.home(of: feed.subscriber)))
+                    StoreKey(home: feed.subscriber), group: feed.subscriber.home(in: service)))
         }
         return tickets
     }

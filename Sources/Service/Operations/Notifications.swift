@@ -33,7 +33,7 @@ package struct Notifications: WatchedFeed {
     /// As the audit log names the request.
     package var action: String { "push/watch" }
     /// The user's home.
-    package var group: GroupID { service.home(of: store.home) }
+    package var group: GroupID { store.home.home(in: service) }
 
     /// What of the public database the caller may not read any more.
     private var hidden: NotificationLog.Hidden {

@@ -21,7 +21,7 @@ package struct Preferences: WatchedFeed {
     /// As the audit log names the request.
     package var action: String { "kv/watch" }
     /// The group that holds the store.
-    package var group: GroupID { service.home(of: store.home) }
+    package var group: GroupID { store.home.home(in: service) }
 
     /// The values of some keys, as JSON.
     package func get(_ keys: [String], by deadline: Deadline) async throws(RequestFailure) -> [UInt8] {

@@ -47,7 +47,7 @@ package struct Subscriptions: Sendable {
         by deadline: Deadline
     ) async throws(RequestFailure) -> [Subscription] {
         let found = try await service.answer(
-            to: .subscriptions(.init(of: subscriber, scope, ids: ids)), from: service.home(of: subscriber), by: deadline
+            to: .subscriptions(.init(of: subscriber, scope, ids: ids)), from: subscriber.home(in: service), by: deadline
         )
         return try unpacked(found.bytes, as: ShardList<Subscription>.self).elements
     }
@@ -64,7 +64,7 @@ package struct Subscriptions: Sendable {
         _ operations: [SubscriptionsModifyRequest.Operation]
     ) async throws(RequestFailure) -> [Outcome] {
         let subscriber = try subscriber()
-        let home = service.home(of: subscriber)
+        let home = subscriber.home(in: service)
         try await requireLevel(in: home)
         var outcomes: [Outcome] = []
         var command = ModifySubscriptions(
@@ -172,11 +172,10 @@ package struct Subscriptions: Sendable {
     }
 }
 
-extension RecordService {
-    /// The group that has a user's preferences, subscriptions and notifications in a container's environment.
-    /// - Parameter subscriber: the user's private database.
-    func home(of subscriber: DatabaseKey) -> GroupID {
-        node.map.group(of: ZoneKey(database: subscriber, name: "_keyValueStore"))
+extension DatabaseKey {
+    /// The group that has the preferences, subscriptions and notifications of the user whose private database it is.
+    func home(in service: RecordService) -> GroupID {
+        service.node.map.group(of: ZoneKey(database: self, name: "_keyValueStore"))
     }
 }
 

@@ -95,9 +95,7 @@ extension Webhook {
     var schemaKey: SchemaKey { SchemaKey(container: container, environment: environment) }
 
     /// Whether a node leads the group of its log.
-    fileprivate func isLed(by service: RecordService) -> Bool {
-        service.node.leader(of: service.home(of: subscriber)) == service.node.settings.nodeID
-    }
+    fileprivate func isLed(by service: RecordService) -> Bool { service.node.leads(subscriber.home(in: service)) }
 }
 
 /// One webhook, as long as this node leads its home.
@@ -133,7 +131,7 @@ private struct WebhookRun {
 
     mutating func run() async {
         let store = StoreKey(home: webhook.subscriber)
-        guard let ticket = try? service.watches.enter(store, group: service.home(of: webhook.subscriber)) else {
+        guard let ticket = try? service.watches.enter(store, group: webhook.subscriber.home(in: service)) else {
             return
         }
         while goesOn() {

@@ -35,7 +35,7 @@ struct WebhookLog {
     /// What lies after a place; nil where something was lost since.
     /// - Parameter position: empty begins with the first notification that is kept.
     func page(after position: [UInt8]) async throws(RequestFailure) -> Page? {
-        let home = service.home(of: webhook.subscriber)
+        let home = webhook.subscriber.home(in: service)
         var read = ShardRead.NotificationsRead(
             subscriber: webhook.subscriber, token: position.isEmpty ? nil : position, client: nil,
             limit: Self.entriesMax)
@@ -102,7 +102,7 @@ extension LogReader {
         _ name: String, of subscriber: DatabaseKey, in service: RecordService
     ) async throws(RequestFailure) -> LogReader? {
         let answer = try await service.answer(
-            to: .logReader(subscriber, name: name), from: service.home(of: subscriber), by: service.deadline())
+            to: .logReader(subscriber, name: name), from: subscriber.home(in: service), by: service.deadline())
         return answer.bytes.isEmpty ? nil : try unpacked(answer.bytes)
     }
 
@@ -111,7 +111,7 @@ extension LogReader {
     func keep(
         _ name: String, of subscriber: DatabaseKey, in service: RecordService
     ) async throws(RequestFailure) -> Bool {
-        let home = service.home(of: subscriber)
+        let home = subscriber.home(in: service)
         let command = LogReaderCommand.move(
             subscriber: subscriber, home: home.rawValue, time: try service.trustedNow(), name: name, from: version,
             to: self)

@@ -48,7 +48,7 @@ struct WebhookSubscriptions {
 
     /// Brings them about. What is committed after this returns is told of.
     func save(by deadline: Deadline) async throws(RequestFailure) {
-        let home = service.home(of: webhook.subscriber)
+        let home = webhook.subscriber.home(in: service)
         var command = ModifySubscriptions(
             subscriber: webhook.subscriber, home: home.rawValue, time: try service.trustedNow(), changes: [])
         var groups: Set<GroupID> = [home]

@@ -172,7 +172,7 @@ struct UserListCommand: ClientCommand {
 
 struct UserDeleteCommand: ClientCommand {
     static let configuration = CommandConfiguration(
-        commandName: "delete", abstract: "Delete a user and the user's sessions; records stay.")
+        commandName: "delete", abstract: "Delete a user with sessions and subscriptions; records and preferences stay.")
 
     @OptionGroup var options: ClientOptions
 

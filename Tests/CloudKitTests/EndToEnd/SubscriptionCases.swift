@@ -39,6 +39,17 @@ extension EndToEnd {
             #expect(found.all == ["database", "zone"])
         }
 
+        @Test("9. Equal content under another ID is rejected with the ID of the other one")
+        func duplicate() async throws {
+            let (database, _) = try await Cloud.zone()
+            try await database.save(CKDatabaseSubscription(subscriptionID: "first"))
+            try await database.save(CKDatabaseSubscription(subscriptionID: "first"))
+            let error = await failure { try await database.save(CKDatabaseSubscription(subscriptionID: "second")) }
+            #expect(error?.code == .serverRejectedRequest)
+            #expect(error?.localizedDescription.contains("subscription is duplicate of 'first'") == true)
+            #expect(try await database.allSubscriptions().map(\.subscriptionID) == ["first"])
+        }
+
         @Test("Notifications of what other devices change come in order; a token goes on after the one it is of")
         func delivered() async throws {
             let (container, phone) = try await Phone.new()

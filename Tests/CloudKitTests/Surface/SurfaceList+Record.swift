@@ -18,6 +18,7 @@ extension SurfaceList {
         M func value(forKey: String) -> Any?
         M func setValue(_: Any?, forKey: String)
         S func setValuesForKeys(_: [String: Any])
+        L func dictionaryWithValues(forKeys: [String]) -> [String: Any]
         M func allKeys() -> [CKRecord.FieldKey]
         M func changedKeys() -> [CKRecord.FieldKey]
         S var encryptedValues: CKRecordKeyValueSetting & Sendable { get }

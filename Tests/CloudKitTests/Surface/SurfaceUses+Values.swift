@@ -32,6 +32,7 @@ extension SurfaceUses {
         let _: Any? = record.value(forKey: "a")
         record.setValue(1, forKey: "a")
         record.setValuesForKeys(["a": 1])
+        let _: [String: Any] = record.dictionaryWithValues(forKeys: ["a", "b"])
         let _: [CKRecord.FieldKey] = record.allKeys() + record.changedKeys()
         for (key, value) in record {
             let _: (String, any CKRecordValueProtocol) = (key, value)

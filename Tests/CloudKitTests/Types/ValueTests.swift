@@ -185,6 +185,9 @@ struct ValueTests {
         #expect(record.allKeys() == ["description", "flag", "list", "n", "name"])
         #expect(record.value(forKey: "recordID") as? CKRecord.ID == record.recordID)
         #expect(record.value(forKey: "nothing") == nil)
+        let several = record.dictionaryWithValues(forKeys: ["n", "nothing", "recordType", "n"])
+        #expect(several.count == 3 && several["n"] as? Int == 1 && several["nothing"] is NSNull)
+        #expect(several["recordType"] as? String == record.recordType)
         record.setValue(nil, forKey: "name")
         #expect(record["name"] == nil)
     }

@@ -165,6 +165,13 @@ extension ClusterSuites {
             let saved = try await cluster.client.post(cluster.path("records/modify"), create, node: 0)
             let tag = try #require(saved.json["records"]?.array?.first?["recordChangeTag"]?.string)
             try await savePhoto(cluster)
+            let subscription = """
+                {"operations": [{"operationType": "create", "subscription": {
+                    "subscriptionID": "all", "subscriptionType": "query", "query": {"recordType": "Note"},
+                    "firesOn": ["create"]}}]}
+                """
+            let subscribed = try await cluster.client.post(cluster.path("subscriptions/modify"), subscription, node: 0)
+            try #require(subscribed.status == 200, "\(subscribed)")
             let target = cluster.folder + "/backup"
             let early = try ServerProcess.run(["backup", "--config", cluster.configPath, "--to", target])
             #expect(early.status == 1, "a running cluster must not be backed up")
@@ -176,6 +183,15 @@ extension ClusterSuites {
             try #require(restored.status == 0, "\(restored.errors)")
             try startWithWrongKey(cluster)
             try await cluster.startAll()
+            // Whoever follows notifications from the first moment on is told of all that comes.
+            let push = "/push/1/\(cluster.container)/development"
+            let begun = try await cluster.client.post("\(push)/changes", "{}", node: 0)
+            let token = try #require(begun.json["syncToken"]?.string, "\(begun)")
+            let next = create.replacing("kept", with: "next")
+            #expect(try await cluster.client.post(cluster.path("records/modify"), next, node: 1).status == 200)
+            let told = try await cluster.client.post("\(push)/watch", #"{"syncToken": "\#(token)"}"#, node: 2)
+            let names = told.json["notifications"]?.array?.map { $0["payload"]?["ck"]?["qry"]?["rid"]?.string }
+            #expect(names == ["next"], "\(told)")
             for node in 0..<3 { #expect(try await downloadPhoto(cluster, node: node) == Self.bytes) }
             let lookup = #"{"records": [{"recordName": "kept"}]}"#
             let found = try await cluster.client.post(cluster.path("records/lookup"), lookup, node: 1)

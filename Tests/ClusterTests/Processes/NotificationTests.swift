@@ -31,7 +31,9 @@ extension ClusterSuites {
             return try #require(last)
         }
 
-        @Test("each change is told once and in order, while each node in turn is killed")
+        @Test(
+            "11. and 12. each change is told once and in order, by pages and by streams, while each node in turn is killed"
+        )
         func killed() async throws {
             let cluster = try ProcessCluster()
             try await cluster.startAll()
@@ -45,6 +47,11 @@ extension ClusterSuites {
                 """
             _ = try await insist(cluster.path("subscriptions/modify"), subscription, node: 1, cluster)
             let names = (0..<90).map { "r\($0)" }
+            let log = "/push/1/\(cluster.container)/development"
+            let beginning = try await insist("\(log)/changes", "{}", node: 0, cluster).json["syncToken"]?.string
+            let followers = try (0..<3).map {
+                try Follower(cluster, "\(log)/watch", since: try #require(beginning), node: $0)
+            }
             for (number, name) in names.enumerated() {
                 if number % 30 == 10 { cluster.kill(number / 30 + 1) }
                 let body = """
@@ -59,8 +66,7 @@ extension ClusterSuites {
             var token: String?
             try await awaitState("all is told") {
                 let since = token.map { #""syncToken": "\#($0)""# } ?? ""
-                let path = "/push/1/\(cluster.container)/development/changes"
-                let page = try await cluster.client.post(path, "{\(since)}", node: told.count % 3)
+                let page = try await cluster.client.post("\(log)/changes", "{\(since)}", node: told.count % 3)
                 guard page.status == 200 else { return told.count }
                 told += page.json["notifications"]?.array ?? []
                 token = page.json["syncToken"]?.string
@@ -70,6 +76,10 @@ extension ClusterSuites {
             }
             #expect(told.compactMap { $0["payload"]?["ck"]?["qry"]?["rid"]?.string } == names)
             #expect(told.compactMap { $0["seq"] } == (1...names.count).map { .integer(Int64($0)) })
+            for follower in followers {
+                #expect(try await follower.keys(count: names.count) == names, "the stream of node \(follower.node)")
+                follower.stop()
+            }
             for id in cluster.ids { try await cluster.awaitReady(id) }
         }
     }

@@ -30,6 +30,7 @@ extension Simulation {
         for client in clients { readBack(by: client) { await $0.readBackNotebook() } }
         breakEffects()
         for client in clients { readBack(by: client) { await $0.readBackWatchbook() } }
+        for client in clients { readBack(by: client) { await $0.readBackDeletedUsers() } }
         readBack { await $0.recountUsage() }
         readBack { await $0.verifyAudit() }
         checkFiles()

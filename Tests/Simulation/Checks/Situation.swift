@@ -42,6 +42,8 @@ package enum Situation: String, Sendable, CaseIterable, Codable {
     case assetCollected
     /// A subscription that fires once did.
     case firedOnce
+    /// The subscriptions of a deleted user were looked for at the end, and none was left.
+    case forgottenUser
     /// A group came to another leader while its effects on others waited.
     case leaderWithEffects
     /// A node started with effects that waited.

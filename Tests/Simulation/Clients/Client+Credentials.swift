@@ -25,7 +25,7 @@ extension Client {
 
     /// Has an administrator's commands done, one after the other.
     /// - Returns: whether all of them are known to be done.
-    private func settle(_ commands: [DirectoryCommand]) async -> Bool {
+    func settle(_ commands: [DirectoryCommand]) async -> Bool {
         for command in commands {
             let answer = await ask(repeats: false, triesMax: 3) { visit throws(RequestFailure) in
                 try await visit.settle(command)

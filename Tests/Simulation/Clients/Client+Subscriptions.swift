@@ -22,6 +22,7 @@ extension Client {
             case 6..<13: await changeWatched(book)
             case 13: await changePassingZone(of: book)
             case 14: await listSubscriptions(of: book)
+            case 15 where world.chance(10): await deleteUser(of: book)
             default: await followNotifications(of: book, pagesMax: world.random(1...8))
             }
         }
@@ -57,6 +58,7 @@ extension Client {
     // MARK: Changes
 
     private func makeWatchbook(_ book: Watchbook) async {
+        guard await makeUser(of: book) else { return book.isUsed = false }
         book.isMade = await change(Watchbook.zoneNames, of: book, isCreation: true)
     }
 

@@ -30,6 +30,8 @@ final class Client: @unchecked Sendable {
     var hoardSerial = 0
     var watchbook: Watchbook
     var watchbookSerial = 0
+    /// Users who were deleted: nothing is left of what they subscribed to.
+    var deletedUsers: [Watchbook] = []
     private var hasFlooded = false
     /// Until when limits may change by what it asked for.
     var limitsDoubtfulUntil: UInt64 = 0

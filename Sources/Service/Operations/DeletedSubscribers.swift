@@ -1,0 +1,107 @@
+import Cluster
+import Directory
+import Logging
+import RaftCore
+import RecordModel
+import RecordStore
+import Synchronization
+
+/// Removes what deleted users left at their homes: subscriptions and their copies, notifications, and the tokens of
+/// their devices.
+///
+/// The deletion of an account notes nothing of this. Instead, each node looks from time to time through the subscribers
+/// of the shards that it leads, and forgets those without an account. So nothing stays for ever, whatever is lost in
+/// between: not after a crash, and not of a request that was under way when the account was deleted.
+package final class DeletedSubscribers: Sendable {
+    /// How often it is looked whether a round is due, and the time between two rounds.
+    private static let lookMilliseconds: UInt64 = 60_000
+    private static let roundNanoseconds: UInt64 = 3_600_000_000_000
+    /// Subscribers that one read brings, and the pause before the next one, so that requests get their turn.
+    private static let pageMax = 200
+    private static let pauseMilliseconds: UInt64 = 20
+
+    private let work: PeriodicTask
+    private let logger: Logger
+    /// When the next round begins, by the node's monotonic clock.
+    private let due = Atomic<UInt64>(0)
+
+    init(platform: any NodePlatform, logger: Logger) {
+        work = PeriodicTask(platform: platform)
+        self.logger = logger
+    }
+
+    func start(_ service: RecordService) {
+        work.start(everyMilliseconds: Self.lookMilliseconds) { [weak self, weak service] in
+            guard let self, let service, service.uptime >= due.load(ordering: .relaxed) else { return }
+            // What could not be looked at is looked at again a minute later.
+            guard await forgetAll(in: service) else { return }
+            due.store(service.uptime + Self.roundNanoseconds, ordering: .relaxed)
+        }
+    }
+
+    func stop() { work.stop() }
+
+    /// Looks through all subscribers of the shards that this node leads.
+    /// - Returns: whether none was left out.
+    package func forgetAll(in service: RecordService) async -> Bool {
+        var isWhole = true
+        // A container's shards one after another: looking up its users takes an index, which is made once then.
+        for container in service.directory.containers.keys.sorted() {
+            for environment in Environment.allCases {
+                let key = SchemaKey(container: container, environment: environment)
+                for group in service.node.map.groups.dropFirst() where service.node.leads(group) {
+                    do throws(RequestFailure) {
+                        try await forget(in: key, group, service)
+                    } catch {
+                        logger.notice("subscribers of \(container) on \(group) wait: \(error.error.reason)")
+                        isWhole = false
+                    }
+                }
+            }
+        }
+        return isWhole
+    }
+
+    private func forget(in key: SchemaKey, _ group: GroupID, _ service: RecordService) async throws(RequestFailure) {
+        guard await service.node.levels.has(.webhooks, in: group) else { return }
+        var last = ""
+        while service.node.leads(group), !service.isRestoring {
+            let read = ShardRead.subscribers(.init(in: key, after: last, limit: Self.pageMax))
+            let answer = try await service.answer(to: read, from: group, by: service.deadline())
+            let page = try unpacked(answer.bytes, as: SubscriberPage.self)
+            guard let end = page.users.last else { return }
+            // After the page was read: who is on it had an account before, and without one now it was deleted.
+            try await service.refreshDirectory()
+            let subscribers = page.users.map { user in
+                DatabaseKey(container: key.container, environment: key.environment, scope: .private, owner: user)
+            }.filter { !$0.isOfWebhook }
+            let names = try await service.accounts.names(ofOwners: subscribers)
+            for subscriber in subscribers where names[subscriber.owner] == nil {
+                try await Self.forget(subscriber, in: service, by: service.deadline())
+                logger.info("\(key.container): forgot the subscriptions of \(subscriber.owner), who was deleted")
+            }
+            if page.users.count < Self.pageMax { return }
+            last = end
+            try? await service.node.platform.clock.sleep(milliseconds: Self.pauseMilliseconds)
+        }
+    }
+
+    /// Removes everything that a subscriber has at its home, part by part.
+    /// - Throws: `TRY_AGAIN_LATER` where a part is left in the end, because a shard that has copies takes none of their
+    ///   removals now.
+    static func forget(
+        _ subscriber: DatabaseKey, in service: RecordService, by deadline: Deadline
+    ) async throws(RequestFailure) {
+        let home = subscriber.home(in: service)
+        while true {
+            let command = LogReaderCommand.forget(subscriber: subscriber, time: try service.trustedNow())
+            let outcome = try await service.submit(
+                .reader(command), to: home, by: deadline, as: LogReaderOutcome.self)
+            if outcome.isDone { return }
+            try? await service.node.platform.clock.sleep(milliseconds: 10)
+            guard !Task.isCancelled, !deadline.isOver(at: service.node.platform.clock.now) else {
+                throw .tryAgain("a part of what was kept for the subscriber is left, and goes by itself later")
+            }
+        }
+    }
+}

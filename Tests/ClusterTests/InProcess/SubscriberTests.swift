@@ -1,0 +1,172 @@
+import Authorization
+import Cluster
+import Directory
+import KeyValueStore
+import Logging
+import RaftCore
+import RecordModel
+import RecordStore
+import TestSupport
+import Testing
+
+@testable import Service
+
+extension ClusterSuites {
+    @Suite("Subscribers without an account, and tokens of devices")
+    struct SubscriberTests {
+        private static let key = SchemaKey(container: "iCloud.test", environment: .development)
+        private static let hour: Int64 = 3_600_000
+
+        private struct World {
+            let cluster: TestCluster
+            let service: RecordService
+
+            var node: ClusterNode { service.node }
+
+            func set(ahead milliseconds: Int64) { cluster.clocks[0].set(aheadMilliseconds: milliseconds) }
+
+            func submit(_ command: DirectoryCommand) async throws {
+                if case .refused(let error) = try await service.submit(command, by: service.deadline()) {
+                    throw TestFailure("\(command): \(error)")
+                }
+            }
+
+            func subscribe(_ subscriber: DatabaseKey) async throws {
+                let home = subscriber.home(in: service)
+                let targets = service.groups(of: subscriber).sorted()
+                let command = ModifySubscriptions(
+                    subscriber: subscriber, home: home.rawValue, time: service.now,
+                    changes: [
+                        .save(
+                            Subscription(id: "all", scope: .private, kind: .database),
+                            targets: targets.map(\.rawValue))
+                    ])
+                let outcome = try await service.submit(
+                    .subscriptions(command), to: home, by: service.deadline(), as: SubscriptionsOutcome.self)
+                try #require(outcome.failures == [nil])
+                try await CopyDelivery(service, outcome.marks, from: home, by: service.deadline()).wait()
+            }
+
+            func change(_ zone: String, of owner: DatabaseKey, _ kind: ModifyZone.Kind = .create) async throws {
+                let key = ZoneKey(database: owner, name: zone)
+                let command = ModifyZone(kind, zone: key, caller: Caller(user: owner.owner), time: service.now)
+                let outcome: RecordOutcome = try await service.submit(
+                    .record(.modifyZone(command)), to: node.map.group(of: key), by: service.deadline())
+                guard case .zone = outcome else { throw TestFailure("\(outcome)") }
+            }
+
+            func subscribers() async throws -> Set<String> {
+                var users: Set<String> = []
+                for group in node.map.groups.dropFirst() {
+                    let answer = try await service.answer(
+                        to: .subscribers(.init(in: key, after: "", limit: 1_000)), from: group, by: service.deadline())
+                    users.formUnion(try unpacked(answer.bytes, as: SubscriberPage.self).users)
+                }
+                return users
+            }
+        }
+
+        private func inWorld(_ accounts: [String], _ body: (World) async throws -> Void) async throws {
+            let cluster = try await TestCluster(nodeCount: 1) { $0.encryptionKey = [UInt8](repeating: 3, count: 32) }
+            try await cluster.start()
+            try await cluster.awaitMaps()
+            let node = try cluster.node(1)
+            let world = World(cluster: cluster, service: RecordService(node: node, logger: Logger(label: "test")))
+            for group in node.map.groups.dropFirst() {
+                try await awaitTrue("group \(group) knows webhooks") { await node.levels.has(.webhooks, in: group) }
+            }
+            try await world.submit(.createContainer(name: Self.key.container, time: world.service.now))
+            for account in accounts {
+                try await world.submit(.createAccount(Account(id: account, name: account, created: 0)))
+            }
+            world.service.start()
+            try await body(world)
+            await world.service.stop()
+            try await cluster.shutDown()
+        }
+
+        private static func database(of account: String) -> DatabaseKey {
+            DatabaseKey(
+                container: key.container, environment: key.environment, scope: .private,
+                owner: Account.userRecordName(accountID: account, container: key.container))
+        }
+
+        @Test("only those without an account are forgotten, on every page, and no webhook")
+        func forgotten() async throws {
+            try await inWorld(["ann", "bob"]) { world in
+                let webhook = DatabaseKey.webhook("w", container: Self.key.container, environment: Self.key.environment)
+                let kept = [Self.database(of: "ann"), Self.database(of: "bob"), webhook]
+                let gone = (0..<260).map { Self.database(of: "gone\($0)") }
+                for subscriber in kept + gone { try await world.subscribe(subscriber) }
+                #expect(try await world.subscribers().count == kept.count + gone.count)
+                #expect(await world.service.deletedSubscribers.forgetAll(in: world.service))
+                #expect(try await world.subscribers() == Set(kept.map(\.owner)))
+                try await world.submit(.deleteAccount(name: "bob"))
+                #expect(await world.service.deletedSubscribers.forgetAll(in: world.service))
+                #expect(try await world.subscribers() == [kept[0].owner, webhook.owner])
+                // What a request of the user's does that was under way goes with the next round.
+                try await world.subscribe(kept[1])
+                try await world.change("z", of: kept[1])
+                #expect(await world.service.deletedSubscribers.forgetAll(in: world.service))
+                #expect(try await world.subscribers() == [kept[0].owner, webhook.owner])
+                try await world.change("z", of: kept[1], .delete)
+                let left = try await Subscriptions.list(
+                    of: kept[1], to: .private, in: world.service, by: world.service.deadline())
+                #expect(left.isEmpty)
+            }
+        }
+
+        @Test("a token lives for twelve hours after its last use, and not after its user")
+        func tokenExpiry() async throws {
+            try await inWorld(["ann"]) { world in
+                let ann = Self.database(of: "ann")
+                try await world.subscribe(ann)
+                let tokens = DeviceTokens(world.service)
+                let device = DeviceTokens.Device(store: StoreKey(home: ann), accountID: "ann", client: nil)
+                let token = try await tokens.create(device, .development)
+                let idle = try await tokens.create(device, .development)
+                func code(_ token: String) async -> RequestFailure.Details? {
+                    do throws(RequestFailure) {
+                        _ = try await tokens.next(token)
+                        return nil
+                    } catch {
+                        return error.error.code == .badRequest ? error.details : nil
+                    }
+                }
+                try await world.change("a", of: ann)
+                world.set(ahead: 11 * Self.hour)
+                #expect(try await tokens.next(token) != nil)
+                try await world.change("b", of: ann)
+                world.set(ahead: 13 * Self.hour)
+                #expect(try await tokens.next(token) != nil)
+                #expect(await code(idle) == .expiredURL)
+                world.set(ahead: 26 * Self.hour)
+                #expect(await code(token) == .expiredURL)
+                let last = try await tokens.create(device, .development)
+                try await world.change("c", of: ann)
+                try await world.submit(.deleteAccount(name: "ann"))
+                #expect(await code(last) == .expiredURL)
+            }
+        }
+
+        @Test("after a restore a token goes on with what is kept, and with what comes")
+        func tokenLoss() async throws {
+            try await inWorld(["ann"]) { world in
+                let ann = Self.database(of: "ann")
+                try await world.subscribe(ann)
+                let tokens = DeviceTokens(world.service)
+                let device = DeviceTokens.Device(store: StoreKey(home: ann), accountID: "ann", client: nil)
+                let token = try await tokens.create(device, .development)
+                func zone() async throws -> String? {
+                    try await tokens.next(token).flatMap { try JSONParser.parse($0)["ck"]?["met"]?["zid"]?.string }
+                }
+                try await world.change("a", of: ann)
+                #expect(try await zone() == "a")
+                try await NewIncarnation(of: world.node).begin(1_000)
+                try await world.change("b", of: ann)
+                #expect(try await zone() == "a")
+                #expect(try await zone() == "b")
+            }
+        }
+    }
+}
