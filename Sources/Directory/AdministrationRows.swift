@@ -36,22 +36,22 @@ enum AdministrationRows {
         if !session.consoleSession.isEmpty, try DirectoryTables.token(session.consoleSession, in: db) == nil {
             throw ServiceError(.authenticationFailed, "the session in the console ended meanwhile: sign in again")
         }
-        let earlier = try DirectoryTables.consoleTokens(of: session.administrator, in: db).filter { other in
+        let earlier = try ConsoleTokens.all(of: session.administrator, in: db).filter { other in
             guard case .acting(let old) = other.kind else { return false }
             return old.schemaKey == session.schemaKey && old.consoleSession == session.consoleSession
         }
-        return try DirectoryTables.remove(earlier, in: db) + DirectoryTables.insert(token, in: db)
+        return try ConsoleTokens.remove(earlier, in: db) + DirectoryTables.insert(token, in: db)
     }
 
     private static func endActing(_ token: Token, in db: Database) throws -> [DirectoryChange] {
         guard case .acting? = try DirectoryTables.token(token.id, in: db)?.kind else { return [] }
-        return try DirectoryTables.remove([token], in: db)
+        return try ConsoleTokens.remove([token], in: db)
     }
 
     /// Ends the times as a user that began in a session of the console.
     static func endActing(of name: String, in session: String, _ db: Database) throws -> [DirectoryChange] {
-        try DirectoryTables.remove(
-            DirectoryTables.consoleTokens(of: name, in: db).filter { token in
+        try ConsoleTokens.remove(
+            ConsoleTokens.all(of: name, in: db).filter { token in
                 if case .acting(let acting) = token.kind { acting.consoleSession == session } else { false }
             }, in: db)
     }

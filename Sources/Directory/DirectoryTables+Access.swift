@@ -254,7 +254,7 @@ extension DirectoryTables {
             try !settings(in: db).administrators.contains(where: { $0.name == name })
         else { return changes }
         // Nothing is left by which somebody of this name could have a role.
-        return try changes + endConsole(of: name, in: db)
+        return try changes + ConsoleTokens.end(of: name, in: db)
     }
 
     static func endSessions(of accountID: String, in db: Database) throws -> [DirectoryChange] {

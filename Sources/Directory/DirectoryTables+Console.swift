@@ -60,9 +60,9 @@ extension DirectoryTables {
         let token = try administratorToken(name, in: db)
         guard all.count < count || token != nil else { throw unknownAdministrator(name) }
         var changes = all.count < count ? try write(all, in: db) : []
-        if let token { changes += try remove([token], in: db) }
+        if let token { changes += try ConsoleTokens.remove([token], in: db) }
         _ = try clearLockout(of: Administrator.lockoutKey(name), in: db)
-        return try changes + endConsole(of: name, in: db)
+        return try changes + ConsoleTokens.end(of: name, in: db)
     }
 
     private static func setPassword(
@@ -76,7 +76,7 @@ extension DirectoryTables {
             all.append(Administrator(name: name, role: .admin, password: password, created: time))
         }
         _ = try clearLockout(of: Administrator.lockoutKey(name), in: db)
-        return try write(all, in: db) + endConsole(of: name, except: session, in: db)
+        return try write(all, in: db) + ConsoleTokens.end(of: name, except: session, in: db)
     }
 
     private static func found(
@@ -88,7 +88,7 @@ extension DirectoryTables {
         let changes = try save(administrator, isNew: true, in: db)
         var session = old
         session.kind = .console(name: administrator.name, expires: expires)
-        return try changes + remove([old], in: db) + insert(session, in: db)
+        return try changes + ConsoleTokens.remove([old], in: db) + insert(session, in: db)
     }
 
     private static func noteFailure(
@@ -129,7 +129,7 @@ extension DirectoryTables {
             throw ServiceError(.badRequest, "this is a token of another kind than a link to the console")
         }
         try requireAdministrator(name, in: db)
-        return try endOldest(beside: token, in: db) + insert(token, in: db)
+        return try ConsoleTokens.endOldest(beside: token, in: db) + insert(token, in: db)
     }
 
     private static func beginConsoleSession(
@@ -152,7 +152,7 @@ extension DirectoryTables {
                     "the link was used already, or its minute is over: `zonekeeper console open` makes another one")
             }
             try requireAdministrator(name, in: db)
-            changes += try remove([link], in: db)
+            changes += try ConsoleTokens.remove([link], in: db)
         case .password(let fingerprint):
             guard let place, let password = all[place].password, password.fingerprint == fingerprint else {
                 throw ServiceError(
@@ -164,32 +164,10 @@ extension DirectoryTables {
             all[place].lastSignIn = session.created
             changes += try write(all, in: db)
         }
-        if let old = try token(id, in: db), case .console = old.kind { changes += try remove([old], in: db) }
-        return try changes + endOldest(beside: session, in: db) + insert(session, in: db)
-    }
-
-    /// Ends the links, the sessions and the times as a user of an administrator, but one.
-    static func endConsole(of name: String, except id: String = "", in db: Database) throws -> [DirectoryChange] {
-        try remove(consoleTokens(of: name, in: db).filter { $0.id != id }, in: db)
-    }
-
-    /// Ends the oldest of a kind, where a new one would be more than an administrator may have.
-    private static func endOldest(beside token: Token, in db: Database) throws -> [DirectoryChange] {
-        let alike = try consoleTokens(of: token.kind.administratorName ?? "", in: db)
-            .filter { $0.kind.filterKind == token.kind.filterKind && $0.id != token.id }
-            .sorted { ($0.created, $0.id) < ($1.created, $1.id) }
-        return try remove(alike.dropLast(Token.consoleSessionsMax - 1), in: db)
-    }
-
-    static func consoleTokens(of name: String, in db: Database) throws -> [Token] {
-        let tokens: [Token] = try db.messages(
-            "SELECT body FROM token WHERE account IS NULL AND expires IS NOT NULL ORDER BY id")
-        return tokens.filter { $0.kind.administratorName == name }
-    }
-
-    static func remove(_ tokens: some Collection<Token>, in db: Database) throws -> [DirectoryChange] {
-        for token in tokens { try db.execute(sql: "DELETE FROM token WHERE id = ?", arguments: [token.id]) }
-        return try SessionTotals.changes(byRemoving: Array(tokens), in: db)
+        if let old = try token(id, in: db), case .console = old.kind {
+            changes += try ConsoleTokens.remove([old], in: db)
+        }
+        return try changes + ConsoleTokens.endOldest(beside: session, in: db) + insert(session, in: db)
     }
 
     static func token(_ id: String, in db: Database) throws -> Token? {
@@ -202,5 +180,33 @@ extension DirectoryTables {
         if try settings(in: db).administrators.contains(where: { $0.name == name }) { return }
         if try administratorToken(name, in: db) != nil { return }
         throw ServiceError(.authenticationFailed, "the administrator was removed meanwhile")
+    }
+}
+
+/// The tokens of the console: its links and sessions, and the times for which administrators are users.
+enum ConsoleTokens {
+    /// Ends the links, the sessions and the times as a user of an administrator, but one.
+    static func end(of name: String, except id: String = "", in db: Database) throws -> [DirectoryChange] {
+        try remove(all(of: name, in: db).filter { $0.id != id }, in: db)
+    }
+
+    /// Ends the oldest of a kind, where a new one would be more than an administrator may have.
+    static func endOldest(beside token: Token, in db: Database) throws -> [DirectoryChange] {
+        let alike = try all(of: token.kind.administratorName ?? "", in: db)
+            .filter { $0.kind.filterKind == token.kind.filterKind && $0.id != token.id }
+            .sorted { ($0.created, $0.id) < ($1.created, $1.id) }
+        return try remove(alike.dropLast(Token.consoleSessionsMax - 1), in: db)
+    }
+
+    /// Those of an administrator.
+    static func all(of name: String, in db: Database) throws -> [Token] {
+        let tokens: [Token] = try db.messages(
+            "SELECT body FROM token WHERE account IS NULL AND expires IS NOT NULL ORDER BY id")
+        return tokens.filter { $0.kind.administratorName == name }
+    }
+
+    static func remove(_ tokens: some Collection<Token>, in db: Database) throws -> [DirectoryChange] {
+        for token in tokens { try db.execute(sql: "DELETE FROM token WHERE id = ?", arguments: [token.id]) }
+        return try SessionTotals.changes(byRemoving: Array(tokens), in: db)
     }
 }

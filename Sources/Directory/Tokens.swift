@@ -206,10 +206,12 @@ package struct ServerKey: Hashable, Sendable, WireMessage {
     package var label: String
     /// Milliseconds since 1970.
     package var created: Int64
-    /// As of `Token`.
+    /// Who made it, as of `Token`.
     package var maker = ""
+    /// When it was used last, as of `Token`.
     package var lastUsed: Int64?
 
+    /// Of an uncompressed point of P-256.
     package static let publicKeyBytes = 65
 
     package init(

@@ -240,8 +240,8 @@ struct AccessCommandTests {
         let plain = try json(#"[{"id":"1","kind":"session","container":"c","user":"ada","created":0,"label":"x"}]"#)
         #expect(
             TokenListCommand.table(plain.array ?? []) == """
-                ID  KIND     CONTAINER  ENVIRONMENT  USER  CREATED               EXPIRES  LABEL
-                1   session  c                       ada   1970-01-01T00:00:00Z           x
+                ID  KIND     CONTAINER  ENVIRONMENT  USER  CREATED               EXPIRES  USED  BY  LABEL
+                1   session  c                       ada   1970-01-01T00:00:00Z                     x
                 """)
         let web = try json(#"[{"id":"1","kind":"api","created":0,"label":"","origins":["https://a","https://b"]}]"#)
         #expect(TokenListCommand.table(web.array ?? []).contains("ORIGINS              LABEL\n"))

@@ -71,8 +71,9 @@ struct WebCall: Sendable {
 
     /// Holds a request for data against what the administrator who sends it may do. What one who acts as a user may do
     /// is the user's matter, and judged with the request.
-    func require(_ administrator: AdministratorAccess, _ route: DataRoute, now: Int64) throws(RequestFailure) {
-        if namesUser { return }
+    /// - Parameter administrator: nil where it is a client's.
+    func require(_ administrator: AdministratorAccess?, _ route: DataRoute, now: Int64) throws(RequestFailure) {
+        guard let administrator, !namesUser else { return }
         guard !route.target.needsUser else {
             throw .accessDenied(
                 "the administrator may use public data, but no private data and no preferences, other than as a user "

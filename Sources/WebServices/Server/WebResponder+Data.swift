@@ -250,12 +250,10 @@ extension WebResponder {
         let service = context.service
         var (credentials, scope) = (call.credentials, route.scope)
         let signature = try call.signature()
-        var administrator: AdministratorAccess?
         // A request with tokens is a client's, whatever else it says of its sender.
-        if credentials.apiToken == nil, call.bearerToken != nil || signature == nil {
-            administrator = try await self.administrator(call, &headers)
-            if let administrator { try call.require(administrator, route, now: service.now) }
-        }
+        let isClient = credentials.apiToken != nil || call.bearerToken == nil && signature != nil
+        let administrator = isClient ? nil : try await administrator(call, &headers)
+        try call.require(administrator, route, now: service.now)
         credentials.administrator = administrator?.actor
         let acting = try call.acting(administrator)
         if acting != nil { scope.rate = .acting }
