@@ -37,8 +37,10 @@ extension Conformance {
                 for method in ["GET", "POST", "PATCH", "PUT", "DELETE"] {
                     // Without parameters and a body nothing is changed.
                     let route = String(path.dropFirst("/admin/1/".count))
-                    let answer = try await home.adminCall(method, route)
                     let isKnown = documented.contains("\(method) \(path)")
+                    // A stream ends when its client leaves: RequestLogTests has it.
+                    if isKnown, route == "requests/watch" { continue }
+                    let answer = try await home.adminCall(method, route)
                     #expect((answer.status == 405) != isKnown, "\(method) \(path): \(answer)")
                     #expect(answer.status != 404 || !answer.reason.contains("no administration route"), "\(answer)")
                     guard answer.status == 405 else { continue }

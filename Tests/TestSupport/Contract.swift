@@ -33,16 +33,22 @@ package final class Contract: Sendable {
         guard let schema = answer["content"]?[mediaType]?["schema"] else {
             return ["\(method) \(template) \(status): the document has no answer of the type '\(mediaType)'"]
         }
-        let value: JSONValue
-        if mediaType == "application/json" {
+        let values: [JSONValue]
+        switch mediaType {
+        case "application/json":
             guard let json = try? JSONParser.parse(body) else {
                 return ["\(method) \(template) \(status): the body is not JSON"]
             }
-            value = json
-        } else {
-            value = .string(String(decoding: body, as: UTF8.self))
+            values = [json]
+        case "text/event-stream":
+            var parser = EventParser()
+            values = parser.take(body).map { event in
+                .object([.init("event", .string(event.name)), .init("data", .string(event.data))])
+            }
+        default: values = [.string(String(decoding: body, as: UTF8.self))]
         }
-        return JSONSchema(root: document).faults(of: value, against: schema).map {
+        let schemas = JSONSchema(root: document)
+        return values.flatMap { schemas.faults(of: $0, against: schema) }.map {
             "\(method) \(template) \(status): \($0)"
         }
     }
