@@ -156,7 +156,8 @@ struct AssetWriter {
     private let file: DiskFile
     private let disk: any LogDisk
     private let cipher: AssetCipher?
-    private let limit: UInt64
+    /// The most bytes that it may have.
+    let limit: UInt64
     private var pending: [UInt8] = []
     private var chunks: UInt64 = 0
     private var position = AssetFormat.headerBytes

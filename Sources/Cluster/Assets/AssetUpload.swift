@@ -13,8 +13,10 @@ package final class AssetUpload: Sendable {
     private let ended: @Sendable () -> Void
     /// Nil once it has ended.
     private let writer: Mutex<AssetWriter?>
-    /// What came and is not written yet, less than a block.
-    private let gathered = Mutex<[UInt8]>([])
+    /// The most bytes that may come.
+    private let limit: UInt64
+    /// What came and is not written yet, less than a block; and how much came in all.
+    private let gathered = Mutex<(bytes: [UInt8], total: UInt64)>(([], 0))
     /// Writes the last block, while the next one comes in.
     private let writing = Mutex<Task<Void, Never>?>(nil)
     /// Why that could not be done.
@@ -33,6 +35,7 @@ package final class AssetUpload: Sendable {
         self.settings = settings
         self.stampMilliseconds = stampMilliseconds
         self.ended = ended
+        limit = writer.limit
         self.writer = Mutex(writer)
     }
 
@@ -48,7 +51,11 @@ package final class AssetUpload: Sendable {
     /// - Throws: `AssetError.tooLarge`, `.diskFull`, `.unavailable`, also for earlier bytes; then nothing of the file
     ///   is left.
     package func write(_ bytes: some Collection<UInt8>) async throws(AssetError) {
-        let block = take(atLeast: Self.blockBytes, with: bytes)
+        let (block, total) = take(atLeast: Self.blockBytes, with: bytes)
+        guard total <= limit else {
+            await abandon()
+            throw .tooLarge(limit: limit)
+        }
         if block.isEmpty { return }
         try await written()
         let task = platform.startTask { [self] in
@@ -71,14 +78,17 @@ package final class AssetUpload: Sendable {
         if let failure = failure.withLock(\.self) { throw failure }
     }
 
-    /// What was gathered, with some bytes more; nothing where it is less than a count.
-    private func take(atLeast count: Int, with bytes: some Collection<UInt8>) -> [UInt8] {
+    /// What was gathered, with some bytes more; nothing where it is less than a count. And how much came in all.
+    private func take(
+        atLeast count: Int, with bytes: some Collection<UInt8>
+    ) -> (block: [UInt8], total: UInt64) {
         gathered.withLock { gathered in
-            if gathered.isEmpty { gathered.reserveCapacity(count + bytes.count) }
-            gathered += bytes
-            guard gathered.count >= count else { return [] }
-            defer { gathered = [] }
-            return gathered
+            gathered.total += UInt64(bytes.count)
+            if gathered.bytes.isEmpty { gathered.bytes.reserveCapacity(count + bytes.count) }
+            gathered.bytes += bytes
+            guard gathered.bytes.count >= count else { return ([], gathered.total) }
+            defer { gathered.bytes = [] }
+            return (gathered.bytes, gathered.total)
         }
     }
 
@@ -89,7 +99,7 @@ package final class AssetUpload: Sendable {
     @discardableResult
     package func finish(as expected: AssetReference? = nil) async throws(AssetError) -> AssetReference {
         try await written()
-        let rest = take(atLeast: 0, with: [])
+        let rest = take(atLeast: 0, with: []).block
         let reference = try await work { [files, stampMilliseconds] writer in
             try writer.write(rest)
             return try files.keep(&writer, time: stampMilliseconds(), as: expected)

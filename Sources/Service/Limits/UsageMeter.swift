@@ -14,6 +14,8 @@ package final class UsageMeter: Sendable {
     private struct Count {
         /// Not yet brought to the ledger.
         var waiting: Int64 = 0
+        /// On its way there.
+        var sending: Int64 = 0
         /// What the ledger said last when it was asked in that month, by this node's clock.
         var total: Int64 = 0
         var month: UInt64 = 0
@@ -45,7 +47,7 @@ package final class UsageMeter: Sendable {
     package func transfer(of database: DatabaseKey, month: UInt64) -> Int64 {
         counts.withLock { counts in
             guard let count = counts[database] else { return 0 }
-            return count.waiting + (count.month == month ? count.total : 0)
+            return count.waiting + count.sending + (count.month == month ? count.total : 0)
         }
     }
 
@@ -101,29 +103,36 @@ package final class UsageMeter: Sendable {
     private func flush(_ service: RecordService) async {
         let waiting = counts.withLock { counts in
             let waiting = counts.filter { $0.value.waiting > 0 }
-            for database in waiting.keys { counts[database]?.waiting = 0 }
+            for (database, count) in waiting {
+                counts[database]?.waiting = 0
+                counts[database]?.sending += count.waiting
+            }
             return waiting
         }
         let month = QuotaTransfer.month(of: service.now)
         for (database, count) in waiting.sorted(by: { $0.key.container < $1.key.container }) {
             let command = QuotaCommand.addTransfer(
                 QuotaTransfer(ledger: database, month: month, bytes: UInt64(count.waiting)))
+            var (total, isKept) = (Int64?.none, false)
             do {
                 let bytes = try await service.node.router.submit(
                     GroupCommand(ShardCommand.record(.quota(command))), to: service.ledgerGroup(of: database),
                     by: service.deadline())
-                guard case .quota(.transfer(_, let total)) = try RecordOutcome(decoding: bytes) else {
-                    continue
-                }
                 // A ledger does not take a month that is to come: then its own counts here too.
-                counts.withLock { counts in
-                    counts[database]?.total = Int64(clamping: total)
-                    counts[database]?.month = month
+                if case .quota(.transfer(_, let sum)) = try RecordOutcome(decoding: bytes) {
+                    total = Int64(clamping: sum)
                 }
             } catch ClusterError.unavailable {
-                counts.withLock { $0[database]?.waiting += count.waiting }
+                isKept = true
             } catch {
                 // Counted or not: counting it twice would be worse than losing a second's traffic.
+            }
+            counts.withLock { [total, isKept] counts in
+                counts[database]?.sending -= count.waiting
+                if isKept { counts[database]?.waiting += count.waiting }
+                guard let total else { return }
+                counts[database]?.total = total
+                counts[database]?.month = month
             }
         }
     }

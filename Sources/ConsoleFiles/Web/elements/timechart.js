@@ -3,7 +3,7 @@ import { computed, signal } from "../core/signal.js";
 import { html, svg } from "../core/dom.js";
 import { uniqueID } from "./parts.js";
 
-const { caption, details, div, figcaption, figure, h3, span, summary, table, tbody, td, th, thead, tr } = html;
+const { caption, details, div, figcaption, figure, h2, span, summary, table, tbody, td, th, thead, tr } = html;
 
 const [width, height] = [600, 130];
 const short = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit" });
@@ -52,7 +52,7 @@ export function timeChart({ title, kind, data, series, text, isWhole }) {
     looked.value = Math.max(0, Math.min(scale.peek().steps - 1, Math.floor(((event.clientX - box.left) / box.width) * scale.peek().steps)));
   };
   return figure({ class: "time-chart", "aria-labelledby": id },
-    figcaption(div({ class: "time-chart-head" }, h3({ id }, title), span({ class: "muted small" }, () => (looked.value === null ? "" : moment(scale.value.from + looked.value * scale.value.step)))),
+    figcaption(div({ class: "time-chart-head" }, h2({ id }, title), span({ class: "muted small" }, () => (looked.value === null ? "" : moment(scale.value.from + looked.value * scale.value.step)))),
       div({ class: "time-legend", "aria-hidden": "true" }, series.map((one) => span({ class: `key ${one.tone}` }, one.name, () => {
         const value = seen.value && one.value(seen.value);
         return seen.value ? span({ class: "legend-value" }, ` ${value === undefined || value === null ? "–" : text(value)}`) : null;
