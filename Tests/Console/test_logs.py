@@ -16,6 +16,7 @@ def rows(page):
     return page.get_by_role("table", name="Requests").locator("tbody:not(.filler) tr")
 
 
+@pytest.mark.seeds(84)
 def test_the_history_shows_what_an_app_did_and_nothing_of_what_it_saved(restaurants, open_page):
     app = restaurants.app("log-ada")
     app("records/modify", CREATE)
@@ -53,6 +54,7 @@ def test_the_history_goes_on_page_by_page(restaurants, open_page):
     expect(page.get_by_text("130 requests shown, these are all that the nodes have")).to_be_visible()
 
 
+@pytest.mark.seeds(84)
 def test_live_shows_requests_within_two_seconds_pauses_and_goes_on(restaurants, open_page):
     app = restaurants.app("log-live")
     page = open_page(restaurants.address("logs", view="live"))
@@ -118,6 +120,7 @@ def test_why_a_request_was_refused_is_told_by_its_id(restaurants, open_page):
     expect(page.get_by_role("complementary", name="Request")).to_contain_text("Refused by requests")
 
 
+@pytest.mark.seeds(84)
 def test_telemetry_counts_within_ten_seconds_with_charts_and_tables(restaurants, open_page):
     apps = [restaurants.app(f"telemetry-{number}") for number in range(3)]
     page = open_page(restaurants.address("telemetry"))

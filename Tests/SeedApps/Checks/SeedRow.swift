@@ -3,7 +3,6 @@ import CloudKit
 /// What a row waits for.
 enum Subject: String, CaseIterable {
     case sharing = "Sharing and the shared database"
-    case logs = "Logs and telemetry in the console"
 }
 
 /// Whether a row is done.
@@ -48,31 +47,10 @@ struct SeedRow {
         }
     }
 
-    /// A row of a screen that the console lacks.
-    /// - Parameters:
-    ///   - words: what the console's file says once it has the screen.
-    ///   - file: below the console's folder.
-    static func console(
-        _ number: Int, _ title: String, waitsFor subject: Subject, until words: String, in file: String
-    ) -> SeedRow {
-        .pending(number, on: subject, title) { surroundings in
-            let page = try await PlainHTTP.answer("/console/files/\(file)", in: surroundings)
-            try expectEqual(page.status, 200, file)
-            if !page.body.contains(words) { throw NotBuilt(subject: subject) }
-            try expect(false, "\(file) has '\(words)': write the row's test in Tests/Console")
-        }
-    }
-
     /// A row that is about something else.
     static func outside(_ number: Int, _ title: String, because reason: String) -> SeedRow {
         SeedRow(number: number, title: title, state: .outside(reason)) { _ in }
     }
-}
-
-/// The console has no screen for a row.
-struct NotBuilt: Error, CustomStringConvertible {
-    let subject: Subject
-    var description: String { "\"\(subject.rawValue)\" is not built" }
 }
 
 /// What became of a row.
@@ -97,7 +75,6 @@ extension SeedRow {
             isRefusal = error.code == .serverRejectedRequest
         } catch {
             problem = "\(error)"
-            isRefusal = error is NotBuilt
         }
         switch (state, problem) {
         case (.run, nil): return .passed

@@ -14,9 +14,7 @@ enum TaskRows {
                 let container = CKContainer(identifier: surroundings.ada.container)
                 try expectEqual(container.containerIdentifier, surroundings.ada.container, "its name")
             },
-            .console(
-                84, "the six sections of the console", waitsFor: .logs, until: "title: \"Telemetry\"",
-                in: "screens/all.js"),
+            .console(84, "the six sections of the console"),
             .console(85, "a task made in the console"),
             .run(92, "without a connection: networkUnavailable, soon") { surroundings in
                 var offline = surroundings.ada
