@@ -30,6 +30,7 @@ def test_an_api_token_works_until_it_is_revoked(restaurants, open_page):
     secret = page.get_by_role("dialog", name="The new API token").locator("code").inner_text()
     page.get_by_role("button", name="I have kept it").click()
     expect(page.get_by_role("table", name="API tokens")).to_contain_text("Web app")
+    expect(page.locator("dialog")).to_have_count(0)
     assert secret not in page.content()
 
     def ask():
