@@ -42,6 +42,15 @@ struct Connection: Sendable {
             isRepeatable: isRepeatable)
     }
 
+    /// The same, about the container and the environment that the options name.
+    func administerPlace(
+        _ method: String, _ route: String, parameters: KeyValuePairs<String, String?> = [:], body: JSONValue? = nil
+    ) async throws -> ServiceResponse {
+        let place = [(name: "container", value: try container()), (name: "environment", value: settings.environment)]
+        return try await administer(
+            method, route, place + Self.present(parameters), body: body?.serialized() ?? [])
+    }
+
     private static func present(_ parameters: KeyValuePairs<String, String?>) -> [(name: String, value: String)] {
         parameters.compactMap { name, value in value.map { (name, $0) } }
     }

@@ -125,12 +125,8 @@ struct LimitsExplainCommand: ClientCommand {
             let response = try await connection.administer("GET", "requests/trace", parameters: ["id": request])
             return try show(response, Self.refusal(try response.json()))
         }
-        let response = try await connection.administer(
-            "GET", "limits/explain",
-            parameters: [
-                "container": try connection.container(), "environment": connection.settings.environment,
-                "database": database.rawValue, "action": action, "user": user,
-            ])
+        let response = try await connection.administerPlace(
+            "GET", "limits/explain", parameters: ["database": database.rawValue, "action": action, "user": user])
         try show(response, Self.text(try response.json()))
     }
 

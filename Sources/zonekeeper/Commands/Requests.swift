@@ -76,10 +76,13 @@ enum RequestTable {
         return request.text("status") + code
     }
 
-    static func milliseconds(_ json: JSONValue) -> String {
-        switch json["milliseconds"] {
-        case .integer(let milliseconds)?: "\(milliseconds)"
-        case .number(let milliseconds)?: "\((milliseconds * 10).rounded() / 10)"
+    static func milliseconds(_ json: JSONValue) -> String { number(json["milliseconds"]) }
+
+    /// A number with a tenth at most; empty where there is none.
+    static func number(_ json: JSONValue?) -> String {
+        switch json {
+        case .integer(let number)?: "\(number)"
+        case .number(let number)?: "\((number * 10).rounded() / 10)"
         default: ""
         }
     }

@@ -18,9 +18,7 @@ struct RoleListCommand: ClientCommand {
     @OptionGroup var options: ClientOptions
 
     func run(on connection: Connection) async throws {
-        let response = try await connection.administer(
-            "GET", "roles",
-            parameters: ["container": try connection.container(), "environment": connection.settings.environment])
+        let response = try await connection.administerPlace("GET", "roles")
         let roles = try response.entries("roles")
         try show(response, roles.isEmpty ? "no roles" : Self.table(roles))
     }
@@ -76,12 +74,8 @@ struct RoleRevokeCommand: ClientCommand {
     @OptionGroup var member: RoleMemberArguments
 
     func run(on connection: Connection) async throws {
-        let response = try await connection.administer(
-            "DELETE", "roles/members",
-            parameters: [
-                "container": try connection.container(), "environment": connection.settings.environment,
-                "role": member.role, "user": member.user,
-            ])
+        let response = try await connection.administerPlace(
+            "DELETE", "roles/members", parameters: ["role": member.role, "user": member.user])
         try show(response, "user \(member.user) has the role \(member.role) no more")
     }
 }

@@ -29,9 +29,7 @@ struct SchemaShowCommand: ClientCommand {
     var types: [String] = []
 
     func run(on connection: Connection) async throws {
-        let response = try await connection.administer(
-            "GET", "schema/state",
-            parameters: ["container": try connection.container(), "environment": connection.settings.environment])
+        let response = try await connection.administerPlace("GET", "schema/state")
         try show(response, try SchemaText(response.json(), types: types).text())
     }
 }
@@ -132,10 +130,9 @@ struct SchemaImportCommand: ClientCommand {
 
     func run(on connection: Connection) async throws {
         let text = try InputFile.read(file)
-        let response = try await connection.administer(
+        let response = try await connection.administerPlace(
             "POST", isCheck ? "schema/validate" : "schema",
             parameters: [
-                "container": try connection.container(), "environment": connection.settings.environment,
                 "additive": additive.parameter, "revokeGrants": revokeGrants.parameter,
                 "allowDataLoss": allowDataLoss.parameter, "dryRun": dryRun.parameter,
                 "expectedVersion": expectedVersion.map(String.init),
@@ -235,12 +232,8 @@ struct SchemaExportCommand: ClientCommand {
     var ofVersion: UInt64?
 
     func run(on connection: Connection) async throws {
-        let response = try await connection.administer(
-            "GET", "schema",
-            parameters: [
-                "container": try connection.container(), "environment": connection.settings.environment,
-                "version": ofVersion.map(String.init),
-            ])
+        let response = try await connection.administerPlace(
+            "GET", "schema", parameters: ["version": ofVersion.map(String.init)])
         guard let output else { return Console.print(response.body) }
         do throws(DiskError) {
             try replaceFile(at: output, with: response.body)

@@ -17,12 +17,8 @@ struct SchemaHistoryCommand: ClientCommand {
     var before: UInt64?
 
     func run(on connection: Connection) async throws {
-        let response = try await connection.administer(
-            "GET", "schema/history",
-            parameters: [
-                "container": try connection.container(), "environment": connection.settings.environment,
-                "before": before.map(String.init),
-            ])
+        let response = try await connection.administerPlace(
+            "GET", "schema/history", parameters: ["before": before.map(String.init)])
         let table = Table(
             try response.entries("versions"),
             [
@@ -57,10 +53,9 @@ struct SchemaRestoreCommand: ClientCommand {
     var expectedVersion: UInt64?
 
     func run(on connection: Connection) async throws {
-        let response = try await connection.administer(
+        let response = try await connection.administerPlace(
             "POST", "schema/restore",
             parameters: [
-                "container": try connection.container(), "environment": connection.settings.environment,
                 "version": String(version), "allowDataLoss": allowDataLoss.parameter, "dryRun": dryRun.parameter,
                 "expectedVersion": expectedVersion.map(String.init),
             ])
@@ -82,11 +77,7 @@ struct SchemaCodeCommand: ClientCommand {
     var type: String?
 
     func run(on connection: Connection) async throws {
-        let response = try await connection.administer(
-            "GET", "schema/code",
-            parameters: [
-                "container": try connection.container(), "environment": connection.settings.environment, "type": type,
-            ])
+        let response = try await connection.administerPlace("GET", "schema/code", parameters: ["type": type])
         Console.print(response.body)
     }
 }

@@ -75,11 +75,7 @@ struct SubscriptionListCommand: ClientCommand {
     }
 
     private func list(of user: String, on connection: Connection) async throws {
-        let response = try await connection.administer(
-            "GET", "subscriptions",
-            parameters: [
-                "container": try connection.container(), "environment": connection.settings.environment, "user": user,
-            ])
+        let response = try await connection.administerPlace("GET", "subscriptions", parameters: ["user": user])
         let table = Table(
             try response.entries("subscriptions"),
             [

@@ -59,8 +59,8 @@ struct TelemetryCommand: ClientCommand {
 
     private static var columns: [Table.Column] {
         [
-            ("REQUESTS", { $0.text("requests") }), ("ERRORS", errors), ("P50 MS", { number($0["p50"]) }),
-            ("P95", { number($0["p95"]) }), ("P99", { number($0["p99"]) }),
+            ("REQUESTS", { $0.text("requests") }), ("ERRORS", errors), ("P50 MS", { RequestTable.number($0["p50"]) }),
+            ("P95", { RequestTable.number($0["p95"]) }), ("P99", { RequestTable.number($0["p99"]) }),
             ("IN", { Units.bytes($0.amount("bytesIn") ?? 0) }), ("OUT", { Units.bytes($0.amount("bytesOut") ?? 0) }),
             ("NOTIFICATIONS", { $0.text("notifications") }), ("USERS", { $0.text("activeUsers") }),
         ]
@@ -70,13 +70,5 @@ struct TelemetryCommand: ClientCommand {
         guard case .object(let codes)? = cell["errorsByCode"] else { return cell.text("errors") }
         return cell.text("errors") + " (" + codes.map { "\($0.key) \($0.value.plainText)" }.joined(separator: ", ")
             + ")"
-    }
-
-    private static func number(_ json: JSONValue?) -> String {
-        switch json {
-        case .integer(let number)?: "\(number)"
-        case .number(let number)?: "\((number * 10).rounded() / 10)"
-        default: ""
-        }
     }
 }

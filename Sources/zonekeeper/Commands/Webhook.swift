@@ -87,9 +87,7 @@ struct WebhookListCommand: ClientCommand {
     @OptionGroup var options: ClientOptions
 
     func run(on connection: Connection) async throws {
-        let response = try await connection.administer(
-            "GET", "webhooks",
-            parameters: ["container": try connection.container(), "environment": connection.settings.environment])
+        let response = try await connection.administerPlace("GET", "webhooks")
         let table = Table(
             try response.entries("webhooks"),
             [
