@@ -51,13 +51,18 @@ package struct SchemaAdministration: Sendable {
         (try await current(key), try await indexStates(key))
     }
 
-    /// The versions of a schema that are kept, the newest first.
+    /// The number of the present version of a schema, and the versions that are kept, the newest first.
     /// - Parameter before: only versions below this one; nil: all.
     package func history(
         of key: SchemaKey, before: UInt64?, limit: Int
+    ) async throws(RequestFailure) -> (version: UInt64, kept: [SchemaRevision]) {
+        (try await current(key).version, try await kept(of: key, before: before, limit: limit))
+    }
+
+    private func kept(
+        of key: SchemaKey, before: UInt64?, limit: Int
     ) async throws(RequestFailure) -> [SchemaRevision] {
-        _ = try await current(key)
-        return try await service.accounts.read { try $0.schemaHistory(of: key, before: before, limit: limit) }
+        try await service.accounts.read { try $0.schemaHistory(of: key, before: before, limit: limit) }
     }
 
     /// A version of a schema, as it was.
@@ -66,7 +71,7 @@ package struct SchemaAdministration: Sendable {
         let current = try await current(key)
         if current.version == number { return current.schema }
         let before = number.addingReportingOverflow(1)
-        let found = try await history(of: key, before: before.overflow ? nil : before.partialValue, limit: 1).first
+        let found = try await kept(of: key, before: before.overflow ? nil : before.partialValue, limit: 1).first
         if let found, found.version == number { return found.schema }
         throw .notFound(
             "version \(number) of the \(key.environment.rawValue) schema of '\(key.container)' is not kept: `zonekeeper "

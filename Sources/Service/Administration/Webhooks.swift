@@ -185,9 +185,9 @@ package struct Webhooks: Sendable {
 
     /// How far one was told, and how its last deliveries went.
     package func progress(
-        of name: String, by deadline: Deadline
+        of name: String
     ) async throws(RequestFailure) -> (webhook: Webhook, progress: WebhookProgress) {
         let webhook = try await webhook(named: name)
-        return (webhook, try await WebhookReader.load(webhook, in: service, by: deadline).progress)
+        return (webhook, try await WebhookReader.load(webhook, in: service).progress)
     }
 }

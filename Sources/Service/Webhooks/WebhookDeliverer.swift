@@ -197,11 +197,11 @@ private struct WebhookRun {
 
     private func loadReader() async throws(RequestFailure) -> WebhookReader {
         if let reader { return reader }
-        return try await WebhookReader.load(webhook, in: service, by: service.node.deadline())
+        return try await WebhookReader.load(webhook, in: service)
     }
 
     private func save(_ reader: inout WebhookReader) async throws(RequestFailure) {
-        try await reader.save(webhook, in: service, by: service.node.deadline())
+        try await reader.save(webhook, in: service)
     }
 
     /// The notifications of the current delivery, which is begun where there is none; nil where nothing is to be told.

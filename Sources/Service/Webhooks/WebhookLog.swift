@@ -74,9 +74,7 @@ struct WebhookReader: Sendable {
     /// Whether it is to be saved.
     var isChanged = false
 
-    static func load(
-        _ webhook: Webhook, in service: RecordService, by deadline: Deadline
-    ) async throws(RequestFailure) -> WebhookReader {
+    static func load(_ webhook: Webhook, in service: RecordService) async throws(RequestFailure) -> WebhookReader {
         guard let row = try await LogReader.kept(name, of: webhook.subscriber, in: service) else {
             return WebhookReader(progress: WebhookProgress(), version: 0)
         }
@@ -84,9 +82,7 @@ struct WebhookReader: Sendable {
     }
 
     /// - Throws: `CONFLICT` where another node was faster.
-    mutating func save(
-        _ webhook: Webhook, in service: RecordService, by deadline: Deadline
-    ) async throws(RequestFailure) {
+    mutating func save(_ webhook: Webhook, in service: RecordService) async throws(RequestFailure) {
         let reader = LogReader(version: version, expires: nil, body: progress.encoded())
         guard try await reader.keep(Self.name, of: webhook.subscriber, in: service) else {
             throw RequestFailure(.conflict, "another node delivers to webhook '\(webhook.name)'")

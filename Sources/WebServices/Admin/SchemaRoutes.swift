@@ -47,8 +47,7 @@ struct SchemaRoutes {
     /// The versions of a schema that are kept, the newest first.
     func history() async throws(RequestFailure) -> Reply {
         let (key, limit) = (try url.schemaKey(), min(try url.pageLimit(), 100))
-        let current = try await request.administration.schemas().current(key).version
-        let page = try await request.administration.schemas().history(
+        let (current, page) = try await request.administration.schemas().history(
             of: key, before: try url.number("before"), limit: limit)
         return Reply { writer in
             writer.members(of: key)

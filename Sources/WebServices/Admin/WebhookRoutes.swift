@@ -45,7 +45,7 @@ struct WebhookRoutes: Sendable {
 
     func deliveries() async throws(RequestFailure) -> Reply {
         let (webhook, progress) = try await webhooks(try request.url.schemaKey()).progress(
-            of: try request.url.need("name"), by: request.service.deadline())
+            of: try request.url.need("name"))
         return Reply { writer in
             writer.member("name", webhook.name)
             Self.write(webhook.state, to: &writer)
