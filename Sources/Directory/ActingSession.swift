@@ -6,7 +6,7 @@ package import Wire
 /// It is no secret: a request names it by its id, and counts only beside the administrator's own credential. It ends by
 /// itself, by an administrator, with the session of the console in which it began, and with its administrator.
 package struct ActingSession: Hashable, Sendable {
-    /// Whose it is; empty for whoever has the nodes' token.
+    /// The administrator's name; empty for the token that every node has in a file.
     package var administrator: String
     /// The session of the console in which it began, by its id; empty where a token was shown.
     package var consoleSession: String

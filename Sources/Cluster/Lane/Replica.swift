@@ -191,6 +191,11 @@ package struct ReplicaStatus: Sendable {
     package var waitingEffects = 0
     /// How often this replica stood for election since the node was started.
     package var elections: UInt64 = 0
+
+    /// Entries that are committed and not applied here yet.
+    package var unappliedEntries: UInt64 {
+        commitIndex > appliedIndex ? commitIndex.rawValue - appliedIndex.rawValue : 0
+    }
 }
 
 /// Whether anybody still wants the answer to a read. It goes with the read, which asks before it begins and again while

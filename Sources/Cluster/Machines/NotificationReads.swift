@@ -45,7 +45,7 @@ extension ShardRead.SubscriptionsRead: WireMessage {
 }
 
 extension ShardRead {
-    /// A read of those who have subscriptions or notifications on a shard.
+    /// A read of the users with subscriptions or notifications on a shard.
     package struct SubscribersRead: Hashable, Sendable, WireMessage {
         /// In which container's environment.
         package var key: SchemaKey
@@ -73,7 +73,7 @@ extension ShardRead {
     }
 }
 
-/// Those who have subscriptions or notifications on a shard, by the owners of their private databases.
+/// Users with subscriptions or notifications on a shard, by the owners of their private databases.
 package struct SubscriberPage: Hashable, Sendable, WireMessage {
     /// Ascending; as many as were asked for where there may be more.
     package var users: [String]

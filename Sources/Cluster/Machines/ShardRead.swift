@@ -38,7 +38,7 @@ package enum ShardRead: Sendable {
     case notifications(NotificationsRead)
     /// A `LogReader` of a user's notifications, by its name; nothing where there is none.
     case logReader(DatabaseKey, name: String)
-    /// `SubscriberPage` of those who have subscriptions or notifications on the shard.
+    /// `SubscriberPage` of users with subscriptions or notifications on the shard.
     case subscribers(SubscribersRead)
     /// Whether effects are delivered: one byte, 1 if they are.
     case isDelivered([OutboxMark])

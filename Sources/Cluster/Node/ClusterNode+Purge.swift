@@ -146,8 +146,8 @@ package struct NewIncarnation {
     /// How long clients wait until all shards have the copies of subscriptions again.
     private static let copiesMillisecondsMax: UInt64 = 60_000
 
-    /// Has every shard begin an incarnation, and waits until homes have sent the copies of subscriptions again: whoever
-    /// follows notifications anew must not miss what is committed before these are there.
+    /// Has every shard begin an incarnation, and waits until homes have sent the copies of subscriptions again: a
+    /// client that follows notifications from the start must not miss what is committed before the copies are there.
     package func begin(_ incarnation: UInt64) async throws {
         let shards = node.map.groups.filter { $0 != .directory }
         let command = GroupCommand.machine(ShardCommand.startIncarnation(incarnation).encoded())

@@ -60,9 +60,7 @@ package enum NodeMetrics {
             + gauge("replica_has_leader") { $0.leader == nil ? 0 : 1 }
             + gauge("replica_term") { $0.term.rawValue }
             + gauge("replica_commit_index") { $0.commitIndex.rawValue }
-            + gauge("replica_unapplied_entries") {
-                $0.commitIndex > $0.appliedIndex ? $0.commitIndex.rawValue - $0.appliedIndex.rawValue : 0
-            }
+            + gauge("replica_unapplied_entries") { $0.unappliedEntries }
             + gauge("replica_uncommitted_entries") {
                 $0.lastLog.index > $0.commitIndex ? $0.lastLog.index.rawValue - $0.commitIndex.rawValue : 0
             }
@@ -76,6 +74,9 @@ package enum NodeMetrics {
         let line = text.split(separator: "\n").first { $0.hasPrefix("write_bytes:") }
         return line?.split(separator: " ").last.flatMap { UInt64($0) } ?? 0
     }
+
+    /// How large the disk is that holds a folder, and what of it is free, in bytes; nil where it cannot be asked.
+    package static func diskSpace(at path: String) -> (all: UInt64, free: UInt64)? { try? Storage.diskSpace(at: path) }
 
     /// User and system time of this process so far.
     package static func cpuSeconds() -> Double {

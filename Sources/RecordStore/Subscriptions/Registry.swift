@@ -107,9 +107,9 @@ extension RecordTables {
     }
 }
 
-/// Those who have subscriptions or notifications on a shard.
+/// Users with subscriptions or notifications on a shard.
 package enum Subscribers {
-    /// Those who have subscriptions or notifications here, in a container's environment: the owners of their private
+    /// Users with subscriptions or notifications here, in a container's environment: the owners of their private
     /// databases, ascending.
     /// - Parameter user: the list begins after this one.
     package static func page(

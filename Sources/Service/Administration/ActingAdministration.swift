@@ -80,7 +80,7 @@ package struct ActingAdministration: Sendable {
     }
 
     /// Ends one; when it returns, no node takes it any more.
-    /// - Throws: `NOT_FOUND` where there is none that the administrator may end.
+    /// - Throws: `NOT_FOUND` where the administrator may end no such time.
     package func end(_ id: String) async throws(RequestFailure) {
         guard try await list().contains(where: { $0.id == id }), let token = service.directory.token(withID: id) else {
             throw .notFound("no time as a user '\(AuditText.id(id))': `zonekeeper act-as list` shows those that last")

@@ -67,14 +67,15 @@ package struct RequestAdministration: Sendable {
     package static let requestsPerPageMax = 500
 
     /// The newest requests that a filter lets through, and that the administrator may see.
-    /// - Parameter before: the last request of the page before.
+    /// - Parameters:
+    ///   - before: the last request of the page before.
+    ///   - node: whose part is wanted; nil: all.
     package func page(
         _ filter: RequestFilter, before: UUIDv7?, limit: Int, of node: UInt64?
     ) async throws(RequestFailure) -> Page {
         let filter = try visible(filter)
-        let answers: [NodeAnswer<LoggedRequests>] = await NodeInquiries(service: service).askAll(
-            .requests(filter, before: before, limit: limit + 1))
-        let asked = answers.filter { node == nil || $0.node == node }
+        let asked: [NodeAnswer<LoggedRequests>] = await NodeInquiries(service: service).askAll(
+            .requests(filter, before: before, limit: limit + 1), only: node)
         let all = asked.flatMap { answer in (answer.value?.entries ?? []).map { (entry: $0, node: answer.node) } }
             .sorted { $0.entry.id > $1.entry.id }
         let requests = Array(all.prefix(limit))

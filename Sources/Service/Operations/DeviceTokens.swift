@@ -126,7 +126,7 @@ package struct DeviceTokens: Sendable {
             .badRequest, "the token has expired: tokens/create makes another one", details: .expiredURL)
     }
 
-    /// Nobody is told what a user is told of who was deleted: the URL is right enough for whoever has it.
+    /// The courier's URL needs no sign-in, so what a deleted user would be told of is taken out here.
     private func removeDeletedUsers(_ row: inout TokenRow) async throws(RequestFailure) {
         try await ask(await service.node.requireDirectory())
         let ids = row.feeds.map(\.accountID)

@@ -64,21 +64,14 @@ extension NodeHealth {
         health.obstacle = node.obstacle(replicas)
         health.uptimeSeconds = (node.platform.clock.now.nanoseconds - start.nanoseconds) / 1_000_000_000
         health.cpuSeconds = NodeMetrics.cpuSeconds()
-        health.processors = UInt64(ProcessInfo.processInfo.activeProcessorCount)
+        health.processors = UInt64(node.processors)
         health.memoryBytes = residentBytes()
-        var disk = statvfs()
-        if statvfs(settings.dataPath, &disk) == 0 {
-            health.diskBytes = UInt64(disk.f_blocks) * UInt64(disk.f_frsize)
-            health.diskFreeBytes = UInt64(disk.f_bavail) * UInt64(disk.f_frsize)
-        }
+        if let disk = NodeMetrics.diskSpace(at: settings.dataPath) { (health.diskBytes, health.diskFreeBytes) = disk }
         health.clockErrorMilliseconds = node.clockErrorMilliseconds
         health.certificateExpires = settings.tls.certificateExpires
         health.leads = UInt64(replicas.count { $0.role == .leader })
         health.replicas = UInt64(replicas.count)
-        health.unappliedEntries = replicas.reduce(0) { sum, replica in
-            let (committed, applied) = (replica.commitIndex.rawValue, replica.appliedIndex.rawValue)
-            return sum + (committed > applied ? committed - applied : 0)
-        }
+        health.unappliedEntries = replicas.reduce(0) { $0 + $1.unappliedEntries }
         return health
     }
 

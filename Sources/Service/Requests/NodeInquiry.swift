@@ -129,18 +129,19 @@ struct NodeInquiries {
     private static let inquiryMilliseconds: UInt64 = 1_500
 
     /// Asks every node of the cluster, this one included, at once.
+    /// - Parameter only: the one that is asked alone.
     /// - Returns: an answer for each, by id.
     func askAll<Value: WireDecodable & Sendable>(
-        _ inquiry: NodeInquiry, as _: Value.Type = Value.self
+        _ inquiry: NodeInquiry, only: UInt64? = nil, as _: Value.Type = Value.self
     ) async -> [NodeAnswer<Value>] {
-        await askAll { _ in inquiry }
+        await askAll(only: only) { _ in inquiry }
     }
 
     /// Asks every node something of its own.
     func askAll<Value: WireDecodable & Sendable>(
-        _ inquiry: (UInt64) -> NodeInquiry, as _: Value.Type = Value.self
+        only: UInt64? = nil, _ inquiry: (UInt64) -> NodeInquiry, as _: Value.Type = Value.self
     ) async -> [NodeAnswer<Value>] {
-        let questions = node.map.nodes.map { ($0.id, inquiry($0.id)) }
+        let questions = node.map.nodes.filter { only == nil || $0.id == only }.map { ($0.id, inquiry($0.id)) }
         return await withTaskGroup(of: NodeAnswer<Value>.self) { tasks in
             for (id, question) in questions {
                 tasks.addTask { NodeAnswer(node: id, answer: await ask(question, of: id)) }

@@ -4,7 +4,7 @@ package import RecordModel
 import Synchronization
 
 /// What a node remembers of its requests: the newest ones, and what all of them came to. In memory, and bounded: a node
-/// that is started anew begins with nothing.
+/// that starts again begins with nothing.
 ///
 /// A request costs one lock, under which it is added to the log and to the cell of its minute. Any thread.
 package final class RequestJournal: Sendable {
@@ -15,7 +15,7 @@ package final class RequestJournal: Sendable {
 
     private let state: Mutex<State>
     private let clock: any NodeClock
-    /// Tells one start of the node from another, for those who follow the log.
+    /// Tells one start of the node from another, for streams that go on.
     let start: UInt64
     /// When this one began.
     let began: MonotonicTime

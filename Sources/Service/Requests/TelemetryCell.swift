@@ -176,10 +176,9 @@ package struct DistinctUsers: Hashable, Sendable, WireMessage {
 
     mutating func count(_ user: String) { insert(Self.hash(user)) }
 
-    /// The same on every node: FNV-1a, whose upper bits are then mixed, as the smallest hashes are looked at.
+    /// The same on every node: a checksum, whose upper bits are then mixed, as the smallest hashes are looked at.
     private static func hash(_ user: String) -> UInt64 {
-        var hash: UInt64 = 0xCBF2_9CE4_8422_2325
-        for byte in user.utf8 { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }
+        var hash = fnv1a(Array(user.utf8))
         hash = (hash ^ hash >> 33) &* 0xFF51_AFD7_ED55_8CCD
         hash = (hash ^ hash >> 33) &* 0xC4CE_B9FE_1A85_EC53
         return hash ^ hash >> 33

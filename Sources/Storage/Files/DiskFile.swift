@@ -160,11 +160,12 @@ package func makeFolder(at path: String) throws(DiskError) {
     }
 }
 
-/// How many bytes this user may still write to the disk that holds a folder.
-func freeSpace(at path: String) throws(DiskError) -> Int {
+/// How many bytes the disk that holds a folder has in all, and how many of them this user may still write.
+package func diskSpace(at path: String) throws(DiskError) -> (all: UInt64, free: UInt64) {
     var status = statvfs()
     guard statvfs(path, &status) == 0 else { throw DiskError(operation: "statvfs", path: path, code: errno) }
-    return Int(clamping: UInt64(status.f_bavail) * UInt64(status.f_frsize))
+    let block = UInt64(status.f_frsize)
+    return (UInt64(status.f_blocks) * block, UInt64(status.f_bavail) * block)
 }
 
 /// Renames a file; the caller syncs the folder.

@@ -53,7 +53,7 @@ extension LogDisk {
     /// Syncs a folder with `fsync`.
     package func syncFolder(_ path: String) throws(DiskError) { try fsyncFolder(at: path) }
     /// The free space, in bytes.
-    package func freeBytes(at folder: String) throws(DiskError) -> Int { try freeSpace(at: folder) }
+    package func freeBytes(at folder: String) throws(DiskError) -> Int { Int(clamping: try diskSpace(at: folder).free) }
 }
 
 /// The real disk.

@@ -64,9 +64,7 @@ struct RequestRoutes {
         let url = request.url
         var filter = RequestFilter()
         filter.container = url.text("container")
-        filter.environment = try url.text("environment").map { text throws(RequestFailure) in
-            try AdminRequest.environment(text)
-        }
+        filter.environment = try url.environment()
         filter.database = try url.one(of: "database", Scope.init)
         filter.operation = url.text("operation")
         filter.zone = url.text("zone")
@@ -83,6 +81,12 @@ struct RequestRoutes {
 }
 
 extension RequestURL {
+    /// The environment that is asked for; nil where none is.
+    func environment() throws(RequestFailure) -> Environment? {
+        guard let text = text("environment") else { return nil }
+        return try AdminRequest.environment(text)
+    }
+
     /// A parameter that names a case; nil where it is missing.
     func one<Value: CaseIterable & RawRepresentable<String>>(
         of name: String, _ make: (String) -> Value?

@@ -43,9 +43,7 @@ struct TelemetryRoutes {
         let url = request.url
         var filter = TelemetryFilter(try url.one(of: "range", TelemetryRange.init) ?? .hour)
         filter.container = url.text("container")
-        filter.environment = try url.text("environment").map { text throws(RequestFailure) in
-            try AdminRequest.environment(text)
-        }
+        filter.environment = try url.environment()
         filter.group = try url.one(of: "operation", OperationGroup.init)
         return filter
     }

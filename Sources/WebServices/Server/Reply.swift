@@ -95,6 +95,17 @@ struct Reply: Sendable {
 
     typealias Stream = @Sendable (inout any ResponseBodyWriter) async throws -> Void
 
+    /// A stream of server-sent events. What browsers wait before they come again is told first.
+    static func events(_ stream: @escaping Stream) -> Reply {
+        var reply = Reply(body: [], contentType: "text/event-stream; charset=UTF-8")
+        reply.headers.append(("x-accel-buffering", "no"))
+        reply.stream = { writer in
+            try await writer.write(ByteBuffer(string: "retry: 1000\n\n"))
+            try await stream(&writer)
+        }
+        return reply
+    }
+
     init(status: Int = 200, body: [UInt8], contentType: String = "application/json; charset=UTF-8") {
         self.status = status
         self.body = body

@@ -23,8 +23,6 @@ struct PreferenceStream: Sendable {
     static let heartbeatSeconds: UInt64 = 15
     /// A store is looked at after so many heartbeats though nothing rang: this node's replica may stand still.
     static let heartbeatsPerLook = 4
-    /// What browsers wait before they come again, in milliseconds.
-    private static let retryMilliseconds = 1_000
     /// Then the client is to come again: what it showed when it began is not trusted for ever.
     static let secondsMax: UInt64 = 3_600
 
@@ -64,17 +62,13 @@ struct PreferenceStream: Sendable {
         let followed = try enter()
         // What is wrong with the request is told with a status.
         let first = try await watch.look(since: token)
-        var reply = Reply(body: [], contentType: "text/event-stream; charset=UTF-8")
-        reply.headers.append(("x-accel-buffering", "no"))
-        reply.stream = { writer in try await run(followed.ticket, from: token, first: first, to: &writer) }
-        return reply
+        return .events { writer in try await run(followed.ticket, from: token, first: first, to: &writer) }
     }
 
     private func run(
         _ ticket: WatchTicket, from token: String?, first: PreferenceWatch.Page,
         to writer: inout any ResponseBodyWriter
     ) async throws {
-        try await writer.write(ByteBuffer(string: "retry: \(Self.retryMilliseconds)\n\n"))
         do throws(StreamEnd) {
             try await follow(ticket, from: token, first: first, to: &writer)
         } catch {

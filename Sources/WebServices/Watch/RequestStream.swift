@@ -28,10 +28,7 @@ struct RequestStream: Sendable {
         let place = try Place()
         var begun = following
         let first = try await begun.next(try request.administration.access)
-        var reply = Reply(body: [], contentType: "text/event-stream; charset=UTF-8")
-        reply.headers.append(("x-accel-buffering", "no"))
-        reply.stream = { [begun] writer in
-            try await writer.write(ByteBuffer(string: "retry: 1000\n\n"))
+        return .events { [begun] writer in
             var stream = self
             stream.following = begun
             do throws(RequestFailure) {
@@ -42,7 +39,6 @@ struct RequestStream: Sendable {
             try await writer.finish(nil)
             withExtendedLifetime(place) {}
         }
-        return reply
     }
 
     /// A place among the streams of this process.
