@@ -40,6 +40,9 @@ struct ConnectionTimeouts: Sendable, Equatable {
         var unsentBytes: Int
         /// Bytes that the socket has taken since the connection began.
         var sentBytes: Int
+        /// The requests that share the connection, itself included: what it carries is shared out among them, so each
+        /// owes a part of the least speed only.
+        var requestsSharing = 1
     }
 
     private let limits: EdgeLimits
@@ -121,7 +124,7 @@ struct ConnectionTimeouts: Sendable, Equatable {
                 return nil
             }
             guard elapsed >= limits.bodyWindow else { return nil }
-            if bytes < bytesMin(in: elapsed) { return .refuse(.slowBody) }
+            if bytes < bytesMin(in: elapsed, sight) { return .refuse(.slowBody) }
             enter(.body(bytes: 0), sight.now)
             return nil
         case .over: return nil
@@ -139,13 +142,14 @@ struct ConnectionTimeouts: Sendable, Equatable {
         }
         let elapsed = sight.now - window.began
         guard elapsed >= limits.writeWindow else { return false }
-        if sight.sentBytes - window.sentBytes < bytesMin(in: elapsed) { return true }
+        if sight.sentBytes - window.sentBytes < bytesMin(in: elapsed, sight) { return true }
         output = (sight.now, sight.sentBytes)
         return false
     }
 
-    private func bytesMin(in time: TimeAmount) -> Int {
-        max(1, Int(Double(limits.bytesPerSecondMin) * Double(time.nanoseconds) / 1e9))
+    private func bytesMin(in time: TimeAmount, _ sight: Sight) -> Int {
+        let bytes = Double(limits.bytesPerSecondMin) * Double(time.nanoseconds) / 1e9
+        return max(1, Int(bytes) / max(1, sight.requestsSharing))
     }
 
     private mutating func enter(_ input: Input, _ now: NIODeadline) {

@@ -33,7 +33,7 @@ package struct EdgeLimits: Sendable {
     package var bodyWindow: TimeAmount = .seconds(10)
     /// An answer must be taken with `bytesPerSecondMin` on the average of each time so long.
     package var writeWindow: TimeAmount = .seconds(30)
-    /// The least that clients must send or take while it is their turn.
+    /// The least that clients must send or take while it is their turn; the requests of one HTTP/2 connection share it.
     package var bytesPerSecondMin = 1_024
     /// How long a connection may stay on which there is no request.
     package var idleTimeout: TimeAmount = .seconds(75)

@@ -150,7 +150,8 @@ final class HTTP2StreamGuard: ChannelDuplexHandler, RemovableChannelHandler {
     private func look(_ context: ChannelHandlerContext) {
         let verdict = watch.looked(
             ConnectionTimeouts.Sight(
-                now: .now(), isReading: isReading, unsentBytes: pendingBytes, sentBytes: sentBytes))
+                now: .now(), isReading: isReading, unsentBytes: pendingBytes, sentBytes: sentBytes,
+                requestsSharing: connection?.watch.requestsOpen ?? 1))
         switch verdict {
         case nil: return scheduleLook(context)
         case .drop(let end):

@@ -11,7 +11,7 @@ import Testing
 
 @testable import WebServices
 
-/// A client port in this process with an echo behind it and small time-outs.
+/// A client port in this process with an echo behind it.
 struct EdgeUnderTest: Sendable {
     static let certificates: CertificateFolder = {
         let path = FileManager.default.temporaryDirectory.path + "/zonekeeper-edge-" + UUID().uuidString
@@ -40,11 +40,6 @@ struct EdgeUnderTest: Sendable {
         var settings = WebServerSettings(
             host: "127.0.0.1", port: 0, certificatePath: files.serverCertificatePath, keyPath: files.serverKeyPath)
         settings.certificateCheckInterval = .zero
-        settings.limits.handshakeTimeout = .seconds(3)
-        settings.limits.headersTimeout = .milliseconds(500)
-        settings.limits.bodyWindow = .milliseconds(500)
-        settings.limits.writeWindow = .milliseconds(500)
-        settings.limits.idleTimeout = .seconds(1)
         settings.limits.lingerTimeout = .milliseconds(100)
         change(&settings.limits)
         let (writeEnds, ended) = AsyncStream.makeStream(of: String.self)
@@ -64,6 +59,15 @@ struct EdgeUnderTest: Sendable {
         await group.triggerGracefulShutdown()
         try await running
         try result.get()
+    }
+
+    /// Small time-outs, for tests of clients that run into them. Whatever else a test does with a client would fail
+    /// where the machine stands still for so long.
+    static func impatient(_ limits: inout EdgeLimits) {
+        limits.handshakeTimeout = .seconds(3)
+        limits.headersTimeout = .seconds(1)
+        limits.bodyWindow = .seconds(1)
+        limits.writeWindow = .seconds(1)
     }
 
     /// Begins to stop the server, as a signal does.

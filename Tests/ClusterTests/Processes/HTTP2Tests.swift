@@ -56,7 +56,7 @@ extension ClusterSuites {
 
         @Test("a body that does not come ends its request, while others of the connection are answered")
         func slowBody() async throws {
-            try await EdgeUnderTest.run { edge in
+            try await EdgeUnderTest.run(EdgeUnderTest.impatient) { edge in
                 let client = try await StreamClient(edge)
                 async let slow = client.ask(.POST, "/", ["content-length": "9"], isEnding: false)
                 for _ in 0..<3 { #expect(try await client.ask(.GET, "/").status == 200) }
@@ -82,7 +82,7 @@ extension ClusterSuites {
 
         @Test("who does not take an answer loses it, and the connection goes on")
         func slowReader() async throws {
-            try await EdgeUnderTest.run({ $0.idleTimeout = .seconds(30) }) { edge in
+            try await EdgeUnderTest.run(EdgeUnderTest.impatient) { edge in
                 let client = try await StreamClient(edge)
                 async let untaken = client.ask(.GET, "/endless", isReading: false)
                 var ends = edge.writeEnds.makeAsyncIterator()
@@ -96,7 +96,7 @@ extension ClusterSuites {
 
         @Test("a refusal that is not taken ends its request all the same")
         func untakenRefusal() async throws {
-            try await EdgeUnderTest.run({ $0.idleTimeout = .seconds(30) }) { edge in
+            try await EdgeUnderTest.run(EdgeUnderTest.impatient) { edge in
                 let client = try await StreamClient(edge, windowBytes: 0)
                 let head = try? await client.ask(.TRACE, "/")
                 let body = try? await client.ask(.POST, "/", ["content-length": "9"], isEnding: false)
@@ -115,7 +115,7 @@ extension ClusterSuites {
 
         @Test("a connection without a request ends, whatever frames come on it")
         func idle() async throws {
-            try await EdgeUnderTest.run { edge in
+            try await EdgeUnderTest.run({ $0.idleTimeout = .seconds(1) }) { edge in
                 let client = try await StreamClient(edge)
                 #expect(try await client.ask(.GET, "/").status == 200)
                 try await client.untilClosed()
@@ -136,7 +136,7 @@ extension ClusterSuites {
 
         @Test("what was asked before the node stops is answered, however far the goodbye is")
         func answeredBeforeTheEnd() async throws {
-            try await EdgeUnderTest.run({ $0.idleTimeout = .seconds(30) }) { edge in
+            try await EdgeUnderTest.run { edge in
                 let client = try await StreamClient(edge)
                 var requests = edge.held.makeAsyncIterator()
                 async let first = client.ask(.GET, "/held")

@@ -79,7 +79,7 @@ extension WaitingClusterSuites {
 
         @Test("what is allowed is allowed: TLS 1.2 and 1.3 with AEAD, no compression, no renegotiation")
         func goodHandshakes() async throws {
-            try await EdgeUnderTest.run({ $0.idleTimeout = .seconds(20) }) { edge in
+            try await EdgeUnderTest.run { edge in
                 for suite in [
                     "ECDHE-ECDSA-AES128-GCM-SHA256", "ECDHE-ECDSA-AES256-GCM-SHA384", "ECDHE-ECDSA-CHACHA20-POLY1305",
                 ] {

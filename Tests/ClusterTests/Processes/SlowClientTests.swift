@@ -94,7 +94,11 @@ extension ClusterSuites {
 
         @Test("each attack ends, and with an answer where HTTP allows one")
         func attacks() async throws {
-            try await EdgeUnderTest.run { edge in
+            let change: @Sendable (inout EdgeLimits) -> Void = {
+                EdgeUnderTest.impatient(&$0)
+                $0.idleTimeout = .seconds(1)
+            }
+            try await EdgeUnderTest.run(change) { edge in
                 try await withThrowingTaskGroup(of: Void.self) { group in
                     for attack in Self.attacks { group.addTask { try await attempt(attack, on: edge) } }
                     try await group.waitForAll()
@@ -153,7 +157,7 @@ extension ClusterSuites {
 
         @Test("who does not take the answer is dropped, and the service hears of it")
         func slowReader() async throws {
-            try await EdgeUnderTest.run { edge in
+            try await EdgeUnderTest.run(EdgeUnderTest.impatient) { edge in
                 let client = try await edge.client(
                     saying: Array("GET /endless HTTP/1.1\r\nHost: a\r\n\r\n".utf8), isReading: false)
                 var ends = edge.writeEnds.makeAsyncIterator()
@@ -179,8 +183,6 @@ extension ClusterSuites {
                 let change: @Sendable (inout EdgeLimits) -> Void = {
                     if isPerAddress { $0.connectionsPerAddressMax = 2 } else { $0.connectionsMax = 2 }
                     $0.toldConnectionsMax = 1
-                    $0.idleTimeout = .seconds(60)
-                    $0.headersTimeout = .seconds(60)
                 }
                 try await EdgeUnderTest.run(change) { edge in
                     let held = [try await edge.ready(), try await edge.ready()]
@@ -218,9 +220,12 @@ extension ClusterSuites {
             func at(_ seconds: Int64) -> NIODeadline { .uptimeNanoseconds(0) + .seconds(seconds) }
             func looked(
                 _ watch: inout ConnectionTimeouts, _ seconds: Int64, isReading: Bool = true, unsent: Int = 0,
-                sent: Int = 0
+                sent: Int = 0, sharing: Int = 1
             ) -> ConnectionTimeouts.Verdict? {
-                watch.looked(.init(now: at(seconds), isReading: isReading, unsentBytes: unsent, sentBytes: sent))
+                watch.looked(
+                    .init(
+                        now: at(seconds), isReading: isReading, unsentBytes: unsent, sentBytes: sent,
+                        requestsSharing: sharing))
             }
             var watch = ConnectionTimeouts(limits: EdgeLimits(), now: at(0))
             #expect(looked(&watch, 9) == nil)
@@ -241,6 +246,9 @@ extension ClusterSuites {
             watch.bytesArrived(10_239, now: at(155))
             late = watch
             #expect(looked(&late, 160) == .refuse(.slowBody))
+            late = watch
+            #expect(looked(&late, 160, sharing: 2) == nil)
+            #expect(looked(&late, 170, sharing: 100) == .refuse(.slowBody))
             watch.bytesArrived(1, now: at(159))
             #expect(looked(&watch, 160) == nil)
             // What came early does not count for the next window.
