@@ -124,8 +124,9 @@ extension ClusterSuites.Shared {
             let answer = try? await cluster.client.send(
                 "POST", cluster.path("records/modify") + "?" + cluster.client.query, body: body, node: 0)
             #expect(answer == nil || answer?.status == 413, "\(String(describing: answer))")
-            let alive = try await cluster.client.get("/health/ready", node: 0)
-            #expect(alive.status == 200)
+            try await awaitTrue("the node goes on serving") {
+                try await cluster.client.get("/health/ready", node: 0).status == 200
+            }
         }
 
         @Test("a batch in a custom zone happens wholly or not at all")

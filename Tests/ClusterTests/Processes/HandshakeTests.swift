@@ -203,7 +203,9 @@ extension ClusterSuites.Shared {
                 let answer = try OpenSSL.connect(ports[1].0, ["-tls1_3", "-ign_eof"] + arguments)
                 #expect(answer.status != 0 && answer.text.contains("alert \(alert)"), "\(name): \(answer.text)")
             }
-            #expect(try await cluster.client.get("/health/ready", node: 0).status == 200)
+            try await awaitTrue("the node goes on serving") {
+                try await cluster.client.get("/health/ready", node: 0).status == 200
+            }
         }
     }
 }
