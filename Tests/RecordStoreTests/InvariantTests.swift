@@ -51,6 +51,47 @@ struct InvariantTests {
         }
     }
 
+    @Test(
+        "what waits to be delivered, and what was told",
+        arguments: [
+            ("UPDATE outbox_stream SET rows = 0", "-1 effects"),
+            ("UPDATE outbox_stream SET bytes = 1", "effects of -"),
+            ("UPDATE registry SET floor = 100", "up to 100 they went"),
+        ])
+    func subscriptions(sql: String, words: String) throws {
+        let pair = try Pair()
+        try pair.watch(Pair.subscription("all"))
+        try pair.shard.zone(.create, Fixture.work)
+        for fixture in [pair.shard, pair.home] { try fixture.queue.write { try $0.execute(sql: sql) } }
+        do {
+            try pair.deliverAll()
+            try pair.shard.zone(.create, ZoneKey(database: Fixture.annsData, name: "other"))
+            Issue.record("nothing was noticed of: \(sql)")
+        } catch let violation as InvariantViolation {
+            #expect(violation.description.contains(words), "\(violation)")
+        }
+    }
+
+    @Test("effects of which one is missing are not delivered")
+    func gap() throws {
+        let pair = try Pair()
+        try pair.watch(Pair.subscription("all"))
+        for name in ["a", "b", "c"] { try pair.shard.zone(.create, ZoneKey(database: Fixture.annsData, name: name)) }
+        try pair.shard.queue.write { try $0.execute(sql: "DELETE FROM outbox WHERE sequence = 2") }
+        #expect(throws: InvariantViolation.self) { try pair.deliverAll() }
+    }
+
+    @Test("replicas are compared by every table")
+    func tables() throws {
+        let shard = try Fixture()
+        let names = try shard.queue.read { db in
+            try String.fetchAll(
+                db, sql: "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")
+        }
+        let compared = try shard.stateBytes().map { String(decoding: $0, as: UTF8.self) }
+        for name in names { #expect(compared.contains(name), "\(name) is missing in allTables") }
+    }
+
     private func contents(of shard: Fixture) throws -> [Row] {
         try shard.queue.read { db in
             try ["zone", "database", "record"].flatMap { try Row.fetchAll(db, sql: "SELECT * FROM \($0) ORDER BY id") }

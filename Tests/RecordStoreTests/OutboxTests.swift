@@ -91,7 +91,7 @@ struct OutboxTests {
         for name in ["a", "b", "c"] { _ = try pair.shard.one(Fixture.work, .make(.forceUpdate, name)) }
         let whole = try #require(
             try pair.shard.queue.read {
-                try RecordTables.nextDelivery(from: Pair.shardGroup, to: Pair.homeGroup, in: $0)
+                try WaitingEffects.nextDelivery(from: Pair.shardGroup, to: Pair.homeGroup, in: $0)
             })
         #expect(whole.effects.count == 4)
         var begin = whole
@@ -113,7 +113,7 @@ struct OutboxTests {
         _ = try pair.shard.one(Fixture.work, .make(.forceUpdate, "b"))
         var later = try #require(
             try pair.shard.queue.read {
-                try RecordTables.nextDelivery(from: Pair.shardGroup, to: Pair.homeGroup, in: $0)
+                try WaitingEffects.nextDelivery(from: Pair.shardGroup, to: Pair.homeGroup, in: $0)
             })
         later.first += 1
         later.effects.removeFirst()
@@ -194,7 +194,7 @@ struct OutboxTests {
         try pair.home.maintain(time: 1000)
         let copy = try #require(
             try pair.home.queue.read {
-                try RecordTables.nextDelivery(from: Pair.homeGroup, to: Pair.shardGroup, in: $0)
+                try WaitingEffects.nextDelivery(from: Pair.homeGroup, to: Pair.shardGroup, in: $0)
             })
         #expect(try pair.shard.run { try $0.deliver(copy).isTaken } == false)
         try pair.shard.queue.write { try RecordTables.startNewIncarnation(7, in: $0) }
@@ -210,7 +210,7 @@ struct OutboxTests {
         try pair.shard.zone(.create, Fixture.work)
         let before = try #require(
             try pair.shard.queue.read {
-                try RecordTables.nextDelivery(from: Pair.shardGroup, to: Pair.homeGroup, in: $0)
+                try WaitingEffects.nextDelivery(from: Pair.shardGroup, to: Pair.homeGroup, in: $0)
             })
         try pair.home.queue.write { try RecordTables.startNewIncarnation(7, in: $0) }
         let receipt = try pair.home.run { try $0.deliver(before) }

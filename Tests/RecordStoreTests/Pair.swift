@@ -30,7 +30,7 @@ struct Pair {
     /// Delivers what waits at one shard for the other, and has it acknowledged.
     func deliver(_ from: Fixture, _ source: UInt64, _ to: Fixture, _ destination: UInt64) throws {
         while let next = try from.queue.read({
-            try RecordTables.nextDelivery(from: source, to: destination, in: $0)
+            try WaitingEffects.nextDelivery(from: source, to: destination, in: $0)
         }) {
             let delivery = try OutboxDelivery(decodingStrictly: next.encoded())
             let receipt = try to.run { try $0.deliver(delivery) }

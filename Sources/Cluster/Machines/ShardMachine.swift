@@ -103,7 +103,7 @@ package final class ShardMachine: StateMachine {
         try transaction.finish()
         let (hasJobs, named) = (transaction.hasWork, transaction.namedAssets)
         let notified = transaction.notified.map { StoreKey(home: $0) }
-        let waiting = transaction.level < .notifications ? nil : try RecordTables.waitingEffects(in: db)
+        let waiting = transaction.level < .notifications ? nil : try WaitingEffects.count(in: db)
         state.withLock { state in
             state.pendingJobs = hasJobs
             state.pendingAssets += named
@@ -193,7 +193,7 @@ package final class ShardMachine: StateMachine {
     package func didReplace(_ db: Database) throws {
         let tables = RecordTables()
         let hasJobs = try tables.hasWork(now: .min, in: db)
-        let waiting = try RecordTables.waitingEffects(in: db)
+        let waiting = try WaitingEffects.count(in: db)
         state.withLock { $0 = State(tables: tables, hasJobs: hasJobs, waiting: waiting) }
         storesChanged(.all)
         assets.changed()

@@ -79,7 +79,7 @@ struct ShardReader {
         case .notifications(let read): try NotificationReader.answer(read, vault.secret, in: db)
         case .logReader(let user, let name): try logReader(name, of: user)
         case .subscribers(let read): Self.found(try SubscriberPage(read, in: db))
-        case .isDelivered(let marks): .found(ShardAnswer([try RecordTables.isDelivered(marks, in: db) ? 1 : 0]))
+        case .isDelivered(let marks): .found(ShardAnswer([try WaitingEffects.isDelivered(marks, in: db) ? 1 : 0]))
         case .hasSentCopies: .found(ShardAnswer([try Subscribers.hasSentCopies(in: db) ? 1 : 0]))
         case .countsAsset(let sha256): .found(ShardAnswer([try RecordTables.countsAsset(sha256, in: db) ? 1 : 0]))
         case .level: .found(ShardAnswer([UInt8(clamping: try AppliedRow.level(of: db).rawValue)]))

@@ -99,7 +99,7 @@ final class OutboxSender: Sendable {
 
     private func look(at group: GroupID) async {
         guard leads(group), let applier = holdings[group] else { return }
-        let found = try? await upkeep.run { try applier.database.read { try RecordTables.waitingDestinations(in: $0) } }
+        let found = try? await upkeep.run { try applier.database.read { try WaitingEffects.destinations(in: $0) } }
         for destination in found ?? [] { start(Stream(source: group, destination: GroupID(destination))) }
     }
 
@@ -118,7 +118,7 @@ final class OutboxSender: Sendable {
         while leads(stream.source), let applier = holdings[stream.source] {
             let next = try await upkeep.run {
                 try applier.database.read { db in
-                    try RecordTables.nextDelivery(
+                    try WaitingEffects.nextDelivery(
                         from: stream.source.rawValue, to: stream.destination.rawValue, bytesMax: self.bytesMax,
                         in: db)
                 }

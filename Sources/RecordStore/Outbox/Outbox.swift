@@ -53,6 +53,9 @@ struct Outbox {
     }
 
     private func write(_ stream: Stream, _ destination: UInt64) throws {
+        try Invariant.check(
+            stream.rows >= 0 && stream.bytes >= 0 && (stream.rows > 0 || stream.bytes == 0),
+            "\(stream.rows) effects of \(stream.bytes) bytes wait for group \(destination)")
         try SQLStatement(cached: "INSERT OR REPLACE INTO outbox_stream VALUES (?, ?, ?, ?, ?)", in: db).run(
             .integer(Int64(bitPattern: destination)), .integer(stream.sequence), .integer(stream.rows),
             .integer(stream.bytes), .integer(stream.isFull ? 1 : 0))
@@ -224,16 +227,16 @@ struct Outbox {
     }
 }
 
-// What those who deliver read.
-extension RecordTables {
+/// What those who deliver read of an outbox.
+package enum WaitingEffects {
     /// How many effects wait, for all destinations together.
-    package static func waitingEffects(in db: Database) throws -> Int {
+    package static func count(in db: Database) throws -> Int {
         try SQLStatement(cached: "SELECT coalesce(sum(rows), 0) FROM outbox_stream", in: db)
             .first { Int($0.integer(0)) } ?? 0
     }
 
     /// The groups for which effects wait, ascending.
-    package static func waitingDestinations(in db: Database) throws -> [UInt64] {
+    package static func destinations(in db: Database) throws -> [UInt64] {
         try SQLStatement(cached: "SELECT destination FROM outbox_stream WHERE rows > 0 ORDER BY destination", in: db)
             .all { UInt64(bitPattern: $0.integer(0)) }
     }
@@ -251,7 +254,11 @@ extension RecordTables {
             let body = row.bytes(1)
             bytes += body.count
             if !delivery.effects.isEmpty && bytes > bytesMax { return false }
-            if delivery.effects.isEmpty { delivery.first = UInt64(bitPattern: row.integer(0)) }
+            let sequence = UInt64(bitPattern: row.integer(0))
+            if delivery.effects.isEmpty { delivery.first = sequence }
+            try Invariant.check(
+                sequence == delivery.first + UInt64(delivery.effects.count),
+                "effect \(sequence) on group \(destination) follows \(delivery.last)")
             delivery.effects.append(try Effect(decoding: body))
             return true
         }

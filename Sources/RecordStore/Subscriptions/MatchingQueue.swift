@@ -58,6 +58,9 @@ struct MatchingQueue {
     }
 
     private func write(_ state: State, of container: String) throws {
+        try Invariant.check(
+            state.rows >= 0 && state.bytes >= 0 && (state.rows > 0 || state.bytes == 0),
+            "\(state.rows) changes of container \(container) wait, of \(state.bytes) bytes")
         if state.rows == 0 && !state.isLost {
             return try SQLStatement(cached: "DELETE FROM matching_queue WHERE container = ?", in: db)
                 .run(.text(container))

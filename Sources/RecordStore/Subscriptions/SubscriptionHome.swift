@@ -171,6 +171,9 @@ struct SubscriptionHome {
             let payload = NotificationPayload.json(of: match, for: row.subscription, at: level)
         else { return false }
         registry.sequence += 1
+        try Invariant.check(
+            registry.floor >= 0 && registry.floor < registry.sequence,
+            "notification \(registry.sequence) of registry \(registry.id) comes, and up to \(registry.floor) they went")
         try SQLStatement(cached: "INSERT INTO notification VALUES (?, ?, ?, ?, ?, ?, ?)", in: db).run(
             .integer(registry.id), .integer(registry.sequence), .integer(time),
             match.client.map { .text($0) } ?? .null,
