@@ -1,6 +1,5 @@
 import AsyncHTTPClient
 import NIOCore
-import NIOHTTP1
 import RecordModel
 
 extension ServiceSession {
@@ -77,18 +76,11 @@ extension ServiceSession {
     private func openWatch(_ request: ServiceRequest, at url: String) async throws -> HTTPClientResponse.Body {
         let user = request.userToken?.snapshot
         if let generation = request.tokenGeneration, user?.generation != generation { throw TokenTakenOver() }
-        var message = try streamingClient.message(request, to: url, showing: user?.token)
-        message.headers.add(name: "Accept", value: "text/event-stream")
-        let answer = try await streamingClient.http.execute(message, timeout: .seconds(30))
-        let head = ServiceResponse(status: Int(answer.status.code), headers: answer.headers, body: [])
-        head.renew(request.userToken, after: user?.token)
-        if head.status == 200, answer.headers.first(name: "Content-Type")?.hasPrefix("text/event-stream") == true {
-            note(isRefused: false)
-            return answer.body
+        let body = try await streamingClient.openEvents(of: request, at: url, showing: user?.token) {
+            $0.renew(request.userToken, after: user?.token)
         }
-        let body = try await answer.body.collect(upTo: ServiceClient.responseBytesMax)
-        throw ServiceFailure(
-            ServiceResponse(status: head.status, headers: answer.headers, body: Array(body.readableBytesView)))
+        note(isRefused: false)
+        return body
     }
 }
 
@@ -103,8 +95,7 @@ private actor WatchSource {
     init(session: ServiceSession, request: ServiceRequest) {
         self.session = session
         self.request = request
-        // A page of changes holds a megabyte of a user, escaped and as base64 at worst.
-        parser = ServerSentEventParser(eventBytesMax: 16 << 20)
+        parser = ServerSentEventParser(eventBytesMax: ServerSentEventParser.pageBytesMax)
     }
 
     /// The next event; nil at the end. The stream has one reader, so calls do not overlap.
@@ -136,6 +127,10 @@ package struct ServerSentEvent: Hashable, Sendable {
 /// Comments and unknown fields are skipped. What an event may hold is bounded, so that a broken stream cannot fill the
 /// memory.
 package struct ServerSentEventParser: Sendable {
+    /// The most bytes of an event of a node: a page of changes holds a megabyte of a user, escaped and as base64 at
+    /// worst.
+    static let pageBytesMax = 16 << 20
+
     private var line: [UInt8] = []
     private var data: [UInt8] = []
     private var hasData = false

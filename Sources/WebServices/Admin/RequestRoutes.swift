@@ -73,7 +73,7 @@ struct RequestRoutes {
         filter.code = try url.one(of: "code", ErrorCode.init)
         filter.isFailed = try url.flag("failed")
         filter.isOfClients = try url.flag("clients")
-        filter.microsecondsMin = try url.number("milliseconds").map { $0.multipliedReportingOverflow(by: 1_000).0 }
+        filter.microsecondsMin = try url.number("milliseconds").map { min($0, .max / 1_000) * 1_000 }
         filter.from = try url.number("from").map { Int64(clamping: $0) }
         filter.until = try url.number("until").map { Int64(clamping: $0) }
         return filter
