@@ -42,7 +42,7 @@ need_swift() {
 }
 
 # The system libraries that the package is built on.
-build_packages=(libsqlite3-dev libssl-dev)
+build_packages=(libsqlite3-dev libssl-dev zlib1g-dev)
 
 # Runs a command that creates something; that it is there already is no failure.
 unless_exists() {
