@@ -3,6 +3,7 @@ import KeyValueStore
 import NIOPosix
 import RaftCore
 import RecordModel
+import Synchronization
 import Testing
 import Wire
 
@@ -91,10 +92,27 @@ struct WatchRegistryTests {
         #expect(room.wait(there, until: 1_000) == nil)
         #expect(room.groups == [Self.group, GroupID(2)])
         #expect(room.everyStoreChanged(in: Self.group) == [here])
-        #expect(room.changed(hashes: [StoreJournal.hash(of: Self.store("z"))], in: Self.group) == [])
-        #expect(room.changed(hashes: [StoreJournal.hash(of: Self.store("z"))], in: GroupID(2)) == [there])
         room.leave(there)
         #expect(room.groups == [Self.group])
+    }
+
+    @Test("while the leader of a group tells what changes, what is applied here wakes nobody, and the end of that all")
+    mutating func followed() throws {
+        let a = try waiting("a")
+        let b = try waiting("b")
+        let there = try room.enter(Self.store("a"), group: GroupID(2))
+        #expect(room.wait(there, until: 1_000) == nil)
+        #expect(room.heard([], in: Self.group) == [a, b], "what came before is not known")
+        for id in [a, b] { #expect(room.wait(id, until: 1_000) == nil) }
+        #expect(room.applied([Self.store("a")], in: Self.group) == [])
+        #expect(room.heard([StoreJournal.hash(of: Self.store("b"))], in: Self.group) == [b])
+        #expect(room.wait(b, until: 1_000) == nil)
+        #expect(room.heard(nil, in: Self.group) == [a, b])
+        for id in [a, b] { #expect(room.wait(id, until: 1_000) == nil) }
+        #expect(room.unfollow(Self.group) == [a, b])
+        #expect(room.unfollow(Self.group) == [])
+        for id in [a, b] { #expect(room.wait(id, until: 1_000) == nil) }
+        #expect(room.applied([Self.store("a")], in: Self.group) == [a, there])
     }
 
     @Test("the limits of a user and of a node hold exactly, and room is made by leaving")
@@ -213,9 +231,52 @@ struct StoreJournalTests {
             #expect(try StoreJournal.News(decoding: news.encoded()) == news)
         }
         for mark in [nil, StoreJournal.Mark(journal: 3, count: 9), StoreJournal.Mark(journal: 3, count: 0)] {
-            let question = PeerExchange.Question.stores(since: mark)
+            let question = PeerExchange.Question.stores(since: mark, waitMilliseconds: 7)
             #expect(try PeerExchange.Question(decoding: question.encoded()) == question)
         }
+    }
+}
+
+@Suite("Waiting for a journal")
+struct StoreJournalsTests {
+    /// What each question was answered, by its name.
+    private final class Answers: Sendable {
+        private let told = Mutex<[String: StoreJournal.News]>([:])
+
+        var names: [String] { told.withLock { $0.keys.sorted() } }
+
+        subscript(name: String) -> StoreJournal.News? {
+            get { told.withLock { $0[name] } }
+        }
+
+        func hearing(_ name: String) -> StoreJournals.Answer { { news in self.told.withLock { $0[name] = news } } }
+    }
+
+    private static let (here, there) = (GroupID(1), GroupID(2))
+    private static let store = StoreKey(container: "c", environment: .production, user: "u")
+
+    @Test("a question is answered once something comes into its journal, or when its time is over")
+    func wait() throws {
+        var journals = StoreJournals(number: 7)
+        let answers = Answers()
+        func run(_ due: [@Sendable () -> Void]) -> [String] {
+            for answer in due { answer() }
+            return answers.names
+        }
+        #expect(run(journals.ask(Self.here, since: nil, until: 10, now: 0, answers.hearing("begin"))) == ["begin"])
+        let mark = try #require(answers["begin"]?.mark)
+        #expect(run(journals.ask(Self.here, since: mark, until: 10, now: 10, answers.hearing("late"))).contains("late"))
+        #expect(answers["late"]?.changed == [])
+        for (name, group) in [("here", Self.here), ("there", Self.there)] {
+            #expect(!run(journals.ask(group, since: mark, until: 10, now: 0, answers.hearing(name))).contains(name))
+        }
+        #expect(run(journals.note(in: Self.here) { $0.note([Self.store]) }) == ["begin", "here", "late"])
+        #expect(answers["here"]?.changed == [StoreJournal.hash(of: Self.store)])
+        #expect(
+            run(journals.ask(Self.here, since: mark, until: 10, now: 0, answers.hearing("known"))).contains("known"))
+        #expect(!run(journals.ticked(9)).contains("there"))
+        #expect(run(journals.ticked(10)).contains("there"))
+        #expect(answers["there"]?.changed == [])
     }
 }
 

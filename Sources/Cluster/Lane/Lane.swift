@@ -221,7 +221,7 @@ package final class Lane: @unchecked Sendable {
         scheduleFlush(of: group)
     }
 
-    private func answer(_ request: [UInt8], of group: GroupID, completion: Completion) {
+    private func answer(_ request: [UInt8], of group: GroupID, completion: @escaping Completion) {
         guard !isStopping, let replica = replicas[group], replica.raft.role == .leader else {
             return completion(.failure(.notLeader(hint: replicas[group]?.raft.leader)))
         }
@@ -230,7 +230,7 @@ package final class Lane: @unchecked Sendable {
         }
         let leadership = Leadership(
             group: group, term: replica.raft.term, since: replica.leadingSince, now: now)
-        completion(.success(services.confer(request, as: leadership)))
+        services.confer(request, as: leadership) { completion(.success($0)) }
     }
 
     func scheduleFlush(of group: GroupID) {

@@ -62,7 +62,8 @@ package enum ChangeNews: Hashable, Sendable {
 
 /// Tells the layers above what apply changed, once it is in the database.
 ///
-/// Every replica rings for what it applies, leader or not, so that a watch on a node with a replica needs no leader.
+/// Every replica rings for what it applies, leader or not, so that a watch on a node with a replica hears of changes
+/// also while no leader answers.
 /// Each change is reported at least once; commands that changed nothing may be reported, too. The listener is called on
 /// the apply threads.
 package typealias ChangeBell = Bell<ChangeNews>

@@ -6,7 +6,8 @@ import Synchronization
 /// that can restart from nothing, such as rate shares.
 package protocol NodeServices: Sendable {
     /// Answers a request made to the leader of a group. Called on the lane's event loop: short, and never blocking.
-    func confer(_ request: [UInt8], as leadership: Leadership) -> [UInt8]
+    /// - Parameter reply: called once, on any thread.
+    func confer(_ request: [UInt8], as leadership: Leadership, reply: @escaping @Sendable ([UInt8]) -> Void)
     /// Takes what another node has to tell. Called on the lane's event loop: short, and never blocking.
     func hear(_ message: [UInt8], from node: NodeID)
     /// Answers a question of another node, whatever this one leads. Called on the lane's event loop: never blocking.

@@ -68,15 +68,18 @@ package final class PeerExchange: NodeServices {
         }
     }
 
-    package func confer(_ request: [UInt8], as leadership: Leadership) -> [UInt8] {
+    package func confer(
+        _ request: [UInt8], as leadership: Leadership, reply: @escaping @Sendable ([UInt8]) -> Void
+    ) {
         switch try? Question(decoding: request) {
-        case .rates(let reports)?: return RateGrants(rates.grants(for: reports, as: leadership)).encoded()
+        case .rates(let reports)?: reply(RateGrants(rates.grants(for: reports, as: leadership)).encoded())
         case .signature(let signature, let nonce)?:
             let verdict = signatures.admit(
                 signature, nonce: nonce, as: leadership, isAlone: node.map.nodes.count == 1, now: now)
-            return SignatureAnswer(verdict: verdict).encoded()
-        case .stores(let mark)?: return watches.news(of: leadership.group, since: mark).encoded()
-        case nil: return []
+            reply(SignatureAnswer(verdict: verdict).encoded())
+        case .stores(let mark, let wait)?:
+            watches.tell(of: leadership.group, since: mark, withinMilliseconds: wait) { reply($0.encoded()) }
+        case nil: reply([])
         }
     }
 
@@ -178,8 +181,9 @@ extension PeerExchange {
         /// What a signature is, which was verified; where it is new it counts as used from then on. Who lost the answer
         /// asks again with the same nonce.
         case signature(RequestSignature, nonce: UInt64)
-        /// Which key-value stores of the group changed since a mark that an earlier answer had.
-        case stores(since: StoreJournal.Mark?)
+        /// Which key-value stores of the group changed since a mark that an earlier answer had; answered once any did,
+        /// or when that time is over. Older builds ask for no time, and give none.
+        case stores(since: StoreJournal.Mark?, waitMilliseconds: UInt64)
     }
 
     /// The leader's answer about a signature.
@@ -190,7 +194,7 @@ extension PeerExchange {
 
 extension PeerExchange.Question {
     /// 1 a report of a rate, several times; 2 to 4 key, date and Base64 of a signature, 5 the question's nonce; 6 that
-    /// stores are asked for, 7 and 8 the mark.
+    /// stores are asked for, 7 and 8 the mark, 9 how long to wait for one that changes.
     func encode(to writer: inout WireWriter) {
         switch self {
         case .rates(let reports): for report in reports { writer.field(1) { report.encode(to: &$0) } }
@@ -199,8 +203,9 @@ extension PeerExchange.Question {
             writer.field(3, signature.date)
             writer.field(4, Base64.encode(signature.signature))
             writer.field(5, nonce)
-        case .stores(let mark):
+        case .stores(let mark, let wait):
             writer.field(6, true)
+            if wait > 0 { writer.field(9, wait) }
             guard let mark else { return }
             writer.field(7, mark.journal)
             writer.field(8, mark.count)
@@ -212,6 +217,7 @@ extension PeerExchange.Question {
         var parts: [Int: String] = [:]
         var nonce: UInt64 = 0
         var isOfStores = false
+        var wait: UInt64 = 0
         var mark: StoreJournal.Mark?
         while let field = try reader.nextField() {
             switch field {
@@ -221,11 +227,12 @@ extension PeerExchange.Question {
             case 6: isOfStores = try reader.bool()
             case 7: mark = StoreJournal.Mark(journal: try reader.unsigned(), count: 0)
             case 8: mark?.count = try reader.unsigned()
+            case 9: wait = try reader.unsigned()
             default: try reader.skip()
             }
         }
         if isOfStores {
-            self = .stores(since: mark)
+            self = .stores(since: mark, waitMilliseconds: wait)
             return
         }
         guard !parts.isEmpty else {

@@ -1,10 +1,8 @@
-import Cluster
 import KeyValueStore
 import RaftCore
-import Synchronization
 import Wire
 
-/// Which key-value stores of one group changed lately on this node, for nodes that hold no replica of it. Pure.
+/// Which key-value stores of one group changed lately on this node, for nodes that do not lead it. Pure.
 ///
 /// It holds hashes in a ring; whoever asks from too long ago, or from the journal of another start or node, is told
 /// that anything may have changed.
@@ -90,61 +88,60 @@ extension StoreJournal.News: WireCodable {
     }
 }
 
-/// Hears of changes in groups of which this node holds no replica: while a store of one is watched here, it asks the
-/// node that leads it ten times a second which stores changed, which that node answers from memory.
-///
-/// What it last heard is a place in one node's journal. From another leader, or one that was started anew, it hears
-/// that anything may have changed; so a change of leaders costs looks and no change.
-final class StoreFollower: Sendable {
-    private static let pauseMilliseconds: UInt64 = 100
-    private static let answerMilliseconds: UInt64 = 1_000
+/// The journals of a node's replicas, and who waits for what comes into one.
+struct StoreJournals: Sendable {
+    /// Tells somebody of news; called without any lock.
+    typealias Answer = @Sendable (StoreJournal.News) -> Void
 
-    private struct State {
-        var marks: [GroupID: StoreJournal.Mark] = [:]
-        /// Groups that are being asked for; each is asked for once at a time, so that one without a leader holds up no
-        /// other.
-        var asking: Set<GroupID> = []
+    /// A question that has no answer yet.
+    private struct Held {
+        var group: GroupID
+        var mark: StoreJournal.Mark
+        /// When it is answered though nothing came.
+        var end: UInt64
+        var answer: Answer
     }
 
-    private let node: ClusterNode
-    private let hub: WatchHub
-    private let state = Mutex(State())
-    private let work: PeriodicTask
+    /// Names the journals; random for each start of a node.
+    private let number: UInt64
+    private var journals: [GroupID: StoreJournal] = [:]
+    /// In the order in which they came: one for each other node and group at most, but for those that gave up waiting.
+    private var held: [Held] = []
 
-    init(node: ClusterNode, hub: WatchHub) {
-        self.node = node
-        self.hub = hub
-        work = PeriodicTask(platform: node.platform)
+    init(number: UInt64) { self.number = number }
+
+    private func journal(of group: GroupID) -> StoreJournal { journals[group] ?? StoreJournal(journal: number) }
+
+    /// Notes something in a group's journal.
+    /// - Returns: whom to tell of it.
+    mutating func note(in group: GroupID, _ body: (inout StoreJournal) -> Void) -> [@Sendable () -> Void] {
+        body(&journals[group, default: StoreJournal(journal: number)])
+        return release { $0.group == group }
     }
 
-    /// Begins. Where this node holds every group, as in a cluster with as many nodes as replicas, nothing is asked; but
-    /// that may change.
-    func start() {
-        work.start(everyMilliseconds: Self.pauseMilliseconds) { [weak self] in self?.ask() }
+    /// Asks what came into a group's journal after a mark.
+    /// - Parameter end: until when it waits for something.
+    /// - Returns: whom to tell now: nobody where it waits.
+    mutating func ask(
+        _ group: GroupID, since mark: StoreJournal.Mark?, until end: UInt64, now: UInt64, _ answer: @escaping Answer
+    ) -> [@Sendable () -> Void] {
+        let news = journal(of: group).news(since: mark)
+        guard let mark, news.changed?.isEmpty == true, now < end else { return [{ answer(news) }] }
+        held.append(Held(group: group, mark: mark, end: end, answer: answer))
+        return []
     }
 
-    func stop() { work.stop() }
+    /// The clock was looked at.
+    /// - Returns: whom to tell that nothing came.
+    mutating func ticked(_ now: UInt64) -> [@Sendable () -> Void] { release { $0.end <= now } }
 
-    private func ask() {
-        let groups = hub.groups.filter { !node.holdsReplica(of: $0) }
-        let due = state.withLock { state in
-            // Of a group that nobody watches nothing need be remembered: the next watch looks by itself.
-            state.marks = state.marks.filter { groups.contains($0.key) }
-            return groups.filter { state.asking.insert($0).inserted }
+    private mutating func release(_ isDue: (Held) -> Bool) -> [@Sendable () -> Void] {
+        guard held.contains(where: isDue) else { return [] }
+        let due = held.filter(isDue)
+        held.removeAll(where: isDue)
+        return due.map { question in
+            let news = journal(of: question.group).news(since: question.mark)
+            return { question.answer(news) }
         }
-        for group in due { node.platform.startTask { await self.ask(for: group) } }
-    }
-
-    private func ask(for group: GroupID) async {
-        let mark = state.withLock { $0.marks[group] }
-        let question = PeerExchange.Question.stores(since: mark).encoded()
-        let answer = try? await node.router.confer(
-            question, with: group, by: node.deadline(milliseconds: Self.answerMilliseconds))
-        let news = answer.flatMap { try? StoreJournal.News(decoding: $0) }
-        state.withLock { state in
-            state.asking.remove(group)
-            if let news { state.marks[group] = news.mark }
-        }
-        if let news { hub.hear(news, of: group) }
     }
 }

@@ -12,7 +12,7 @@ package final class WatchHub: Sendable {
     private struct State {
         var room: WatchRegistry
         var waiting: [WatchID: CheckedContinuation<WatchWake, Never>] = [:]
-        var journals: [GroupID: StoreJournal] = [:]
+        var journals: StoreJournals
         var counts = Counts()
     }
 
@@ -28,6 +28,8 @@ package final class WatchHub: Sendable {
 
     /// The clock is looked at so often, which is how exact time-outs and heartbeats are.
     private static let tickMilliseconds: UInt64 = 250
+    /// How long another node's question waits for a change at most.
+    private static let journalWaitMilliseconds: UInt64 = 10_000
     /// What callers may do is looked at again so long after it may have changed.
     private static let recheckTicks = 4
 
@@ -36,13 +38,14 @@ package final class WatchHub: Sendable {
     private let ticking: PeriodicTask
     private let isRecheckDue = Atomic<Bool>(false)
     private let ticks = Atomic<Int>(0)
-    private let journal: UInt64
 
     init(platform: any NodePlatform, watchesMax: Int, watchesPerUserMax: Int) {
         self.platform = platform
         ticking = PeriodicTask(platform: platform)
-        journal = max(1, platform.random())
-        state = Mutex(State(room: WatchRegistry(watchesMax: watchesMax, watchesPerUserMax: watchesPerUserMax)))
+        state = Mutex(
+            State(
+                room: WatchRegistry(watchesMax: watchesMax, watchesPerUserMax: watchesPerUserMax),
+                journals: StoreJournals(number: max(1, platform.random()))))
     }
 
     /// Nanoseconds of the node's monotonic clock.
@@ -65,12 +68,16 @@ package final class WatchHub: Sendable {
     private func tick() {
         let now = now
         wake(.due) { $0.ticked(now) }
+        answer { $0.ticked(now) }
         let isTurn = ticks.add(1, ordering: .relaxed).newValue % Self.recheckTicks == 0
         if isTurn, isRecheckDue.exchange(false, ordering: .relaxed) { wake(.recheck) { $0.recheck() } }
     }
 
     /// Ends all waits, for good. Calling it again does nothing.
-    package func close() { wake(.closing) { $0.close() } }
+    package func close() {
+        wake(.closing) { $0.close() }
+        answer { $0.ticked(.max) }
+    }
 
     func stop() {
         close()
@@ -83,34 +90,43 @@ package final class WatchHub: Sendable {
     func hear(_ news: ChangeNews) {
         switch news {
         case .stores(let stores, let group):
-            note(in: group) { $0.note(stores) }
-            wake(.changed) { $0.changed(stores) }
+            answer { $0.note(in: group) { $0.note(stores) } }
+            wake(.changed) { $0.applied(stores, in: group) }
         case .everyStore(let group):
-            note(in: group) { $0.noteEverything() }
+            answer { $0.note(in: group) { $0.noteEverything() } }
             wake(.changed) { $0.everyStoreChanged(in: group) }
         case .directory: isRecheckDue.store(true, ordering: .relaxed)
         }
     }
 
-    private func note(in group: GroupID, _ body: (inout StoreJournal) -> Void) {
-        state.withLock { body(&$0.journals[group, default: StoreJournal(journal: journal)]) }
+    /// Tells another node what this node's replica of a group changed since a mark, once there is anything, and that
+    /// there is nothing when the time is over.
+    func tell(
+        of group: GroupID, since mark: StoreJournal.Mark?, withinMilliseconds wait: UInt64,
+        _ reply: @escaping StoreJournals.Answer
+    ) {
+        let now = now
+        let end = isClosed ? now : now + min(wait, Self.journalWaitMilliseconds) * 1_000_000
+        answer { $0.ask(group, since: mark, until: end, now: now, reply) }
     }
 
-    /// What this node's replica of a group changed since a mark.
-    func news(of group: GroupID, since mark: StoreJournal.Mark?) -> StoreJournal.News {
-        state.withLock { $0.journals[group, default: StoreJournal(journal: journal)].news(since: mark) }
+    private func answer(_ event: (inout StoreJournals) -> [@Sendable () -> Void]) {
+        for reply in state.withLock({ event(&$0.journals) }) { reply() }
     }
 
-    /// Takes what another node's replica changed of a group that has none here.
+    /// Takes what the leader of a group changed that is another node.
     func hear(_ news: StoreJournal.News, of group: GroupID) {
-        wake(.changed) { room in
-            guard let changed = news.changed else { return room.everyStoreChanged(in: group) }
-            return room.changed(hashes: Set(changed), in: group)
-        }
+        wake(.changed) { $0.heard(news.changed, in: group) }
     }
+
+    /// The leader of a group is not heard any more.
+    func unfollow(_ group: GroupID) { wake(.changed) { $0.unfollow(group) } }
 
     /// The groups of which a store is watched.
     var groups: [GroupID] { state.withLock { $0.room.groups } }
+
+    /// Whether a store of a group is watched.
+    func isWatched(_ group: GroupID) -> Bool { state.withLock { $0.room.isWatched(group) } }
 
     private func wake(_ reason: WatchWake, _ event: (inout WatchRegistry) -> [WatchID]) {
         let continuations = state.withLock { state in

@@ -53,11 +53,14 @@ struct WatchRegistry: Sendable {
     }
 
     private var watches: [WatchID: Watch] = [:]
-    /// Ascending.
-    private var byStore: [StoreKey: [WatchID]] = [:]
+    /// By the hashes of their stores, ascending.
+    private var byStore: [UInt64: [WatchID]] = [:]
     private var countByGroup: [GroupID: Int] = [:]
     private var countByContainer: [String: Int] = [:]
     private var nextNumber: UInt64 = 1
+    /// Groups of which another node, their leader, tells what changes: what this node's own replica applies, a moment
+    /// later, is no news.
+    private var followed: Set<GroupID> = []
 
     init(watchesMax: Int, watchesPerUserMax: Int) {
         precondition(watchesMax > 0 && watchesPerUserMax > 0, "room for \(watchesMax), \(watchesPerUserMax) a user")
@@ -70,8 +73,18 @@ struct WatchRegistry: Sendable {
     /// The groups of which a store is watched, ascending.
     var groups: [GroupID] { countByGroup.keys.sorted() }
 
-    /// The watches of stores.
-    private var all: [WatchID] { watches.keys.sorted() }
+    /// Whether a store of a group is watched.
+    func isWatched(_ group: GroupID) -> Bool { countByGroup[group] != nil }
+
+    /// The watches of a store, ascending.
+    private func ids(of store: StoreKey) -> [WatchID] {
+        (byStore[StoreJournal.hash(of: store)] ?? []).filter { watches[$0]?.store == store }
+    }
+
+    /// Those of all watches that an event concerns, ascending.
+    private func all(where isMeant: (Watch) -> Bool) -> [WatchID] {
+        watches.filter { isMeant($0.value) }.keys.sorted()
+    }
 
     /// A watch begins; its first look does, too.
     mutating func enter(_ store: StoreKey, group: GroupID) throws(WatchRefusal) -> WatchID {
@@ -81,11 +94,15 @@ struct WatchRegistry: Sendable {
         guard countByContainer[store.container, default: 0] < containerMax else {
             throw .tooManyOfContainer(containerMax)
         }
-        guard (byStore[store]?.count ?? 0) < watchesPerUserMax else { throw .tooManyOfUser(watchesPerUserMax) }
+        let hash = StoreJournal.hash(of: store)
+        // Another store may have the same hash, so only then they are told apart.
+        if let ofHash = byStore[hash], ofHash.count >= watchesPerUserMax {
+            guard ids(of: store).count < watchesPerUserMax else { throw .tooManyOfUser(watchesPerUserMax) }
+        }
         let id = WatchID(number: nextNumber)
         nextNumber += 1
         watches[id] = Watch(store: store, group: group)
-        byStore[store, default: []].append(id)
+        byStore[hash, default: []].append(id)
         countByGroup[group, default: 0] += 1
         countByContainer[store.container, default: 0] += 1
         return id
@@ -119,8 +136,9 @@ struct WatchRegistry: Sendable {
     /// A watch ends. Ending it twice does nothing.
     mutating func leave(_ id: WatchID) {
         guard let watch = watches.removeValue(forKey: id) else { return }
-        byStore[watch.store]?.removeAll { $0 == id }
-        if byStore[watch.store]?.isEmpty == true { byStore[watch.store] = nil }
+        let hash = StoreJournal.hash(of: watch.store)
+        byStore[hash]?.removeAll { $0 == id }
+        if byStore[hash]?.isEmpty == true { byStore[hash] = nil }
         countByGroup[watch.group, default: 1] -= 1
         if countByGroup[watch.group] == 0 { countByGroup[watch.group] = nil }
         countByContainer[watch.store.container, default: 1] -= 1
@@ -131,47 +149,63 @@ struct WatchRegistry: Sendable {
     /// - Returns: the watches to wake with `.changed`.
     mutating func changed(_ stores: [StoreKey]) -> [WatchID] {
         guard !watches.isEmpty else { return [] }
-        return stores.flatMap { store in (byStore[store] ?? []).filter { ring($0, isChange: true) } }
+        return stores.flatMap { store in ids(of: store).filter { ring($0, isChange: true) } }
+    }
+
+    /// This node's replica of a group changed stores.
+    /// - Returns: the watches to wake with `.changed`.
+    mutating func applied(_ stores: [StoreKey], in group: GroupID) -> [WatchID] {
+        followed.contains(group) ? [] : changed(stores)
     }
 
     /// Any store of the group may have changed.
+    /// - Returns: the watches to wake with `.changed`.
     mutating func everyStoreChanged(in group: GroupID) -> [WatchID] {
-        guard countByGroup[group] != nil else { return [] }
-        return all.filter { watches[$0]?.group == group && ring($0, isChange: true) }
+        guard isWatched(group) else { return [] }
+        return all { $0.group == group }.filter { ring($0, isChange: true) }
     }
 
-    /// Stores of the group changed that are known by their hashes.
-    mutating func changed(hashes: Set<UInt64>, in group: GroupID) -> [WatchID] {
-        guard countByGroup[group] != nil, !hashes.isEmpty else { return [] }
-        return all.filter { id in
-            guard let watch = watches[id], watch.group == group else { return false }
-            return hashes.contains(StoreJournal.hash(of: watch.store)) && ring(id, isChange: true)
+    /// The leader of a group, another node, told which stores changed since it last did.
+    /// - Parameter hashes: of the stores; nil where any may have.
+    /// - Returns: the watches to wake with `.changed`.
+    mutating func heard(_ hashes: [UInt64]?, in group: GroupID) -> [WatchID] {
+        let isNew = followed.insert(group).inserted
+        guard let hashes, !isNew else { return everyStoreChanged(in: group) }
+        return hashes.flatMap { hash in
+            (byStore[hash] ?? []).filter { watches[$0]?.group == group && ring($0, isChange: true) }
         }
+    }
+
+    /// The leader of a group is not heard any more: the last that it had to tell may not have come.
+    /// - Returns: the watches to wake with `.changed`.
+    mutating func unfollow(_ group: GroupID) -> [WatchID] {
+        followed.remove(group) == nil ? [] : everyStoreChanged(in: group)
     }
 
     /// What callers may do has changed.
     /// - Returns: the watches to wake with `.recheck`.
-    mutating func recheck() -> [WatchID] { all.filter { ring($0, isChange: false) } }
+    mutating func recheck() -> [WatchID] { all { _ in true }.filter { ring($0, isChange: false) } }
 
     /// The clock was looked at.
     /// - Returns: the watches to wake with `.due`.
     mutating func ticked(_ now: UInt64) -> [WatchID] {
-        all.filter { id in
-            guard case .waiting(let end)? = watches[id]?.phase, end <= now else { return false }
-            watches[id]?.phase = .looking(changed: false, recheck: false)
-            return true
-        }
+        endWaits { end in end <= now }
     }
 
     /// The node stops: nobody waits any more.
     /// - Returns: the watches to wake with `.closing`.
     mutating func close() -> [WatchID] {
         isClosed = true
-        return all.filter { id in
-            guard case .waiting? = watches[id]?.phase else { return false }
-            watches[id]?.phase = .looking(changed: false, recheck: false)
-            return true
+        return endWaits { _ in true }
+    }
+
+    private mutating func endWaits(until isOver: (UInt64) -> Bool) -> [WatchID] {
+        let ended = all { watch in
+            guard case .waiting(let end) = watch.phase else { return false }
+            return isOver(end)
         }
+        for id in ended { watches[id]?.phase = .looking(changed: false, recheck: false) }
+        return ended
     }
 
     /// Ends a wait, or remembers what it would have been ended for.

@@ -84,8 +84,8 @@ extension ClusterSuites {
 private struct Verbose: NodeServices {
     static let answerBytes = 9 << 20
 
-    func confer(_ request: [UInt8], as leadership: Leadership) -> [UInt8] {
-        [UInt8](repeating: 0, count: Self.answerBytes)
+    func confer(_ request: [UInt8], as leadership: Leadership, reply: @escaping @Sendable ([UInt8]) -> Void) {
+        reply([UInt8](repeating: 0, count: Self.answerBytes))
     }
 
     func hear(_ message: [UInt8], from node: NodeID) {}
