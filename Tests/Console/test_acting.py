@@ -6,8 +6,8 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from conftest import Container, PASSWORD, sign_in_first
-from test_keyboard import tab_to
+from conftest import Container, PASSWORD, PATIENCE_MILLISECONDS, sign_in_first
+from keys import tab_to
 from test_scenarios import TYPE
 
 NOTES = TYPE.format("Note", '"___recordID" REFERENCE QUERYABLE, text STRING, secret ENCRYPTED STRING,')
@@ -245,7 +245,7 @@ def test_25_preferences_change_live_on_another_node_after_one_was_killed(cluster
     ada = Ada(Container(first, "iCloud.com.example.live"))
     ada.set({"theme": "dark"})
     context = browser.new_context(ignore_https_errors=True)
-    context.set_default_timeout(15_000)
+    context.set_default_timeout(PATIENCE_MILLISECONDS)
     page = context.new_page()
     sign_in_first(first, page)
     page.goto(ada.container.address("preferences"))
@@ -274,7 +274,7 @@ def test_25_preferences_change_live_on_another_node_after_one_was_killed(cluster
     expect(row).to_contain_text("dark")
     expect(page.get_by_text("live", exact=True)).to_be_visible(timeout=30_000)
     ada.set({"theme": "light"})
-    expect(page.get_by_role("row", name=re.compile("theme"))).to_contain_text("light", timeout=30_000)
+    expect(page.get_by_role("row", name=re.compile("theme"))).to_contain_text("light")
     context.close()
 
 
