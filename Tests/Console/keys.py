@@ -16,6 +16,8 @@ NEAR = """(target) => {
 class Keys:
     def __init__(self, page):
         self.page, self.keyboard = page, page.keyboard
+        # Whoever listens early does not miss the chooser that a key opens.
+        page.on("filechooser", lambda _: None)
 
     def press(self, *names):
         for name in names:

@@ -380,9 +380,9 @@ def test_22_a_viewer_and_a_developer_meet_what_they_may_not_do(server, restauran
     expect(other.get_by_role("link", name="osteria")).to_be_visible()
     delete = json.dumps({"operations": [{"operationType": "forceDelete", "record": {"recordName": "osteria"}}]})
     assert "ACCESS_DENIED" in str(other.evaluate(send, [f"/database/1/{restaurants.name}/development/public/records/modify", delete]))
-    # Refusals are written together, in a moment; each question is another try.
-    for _ in range(2_000):
-        if all("refused: no permission" in str(server.call("GET", "/admin/1/audit", log="refusals", order="newest", containing=f"{name} (console)", limit=20)) for name in kind.values()):
+    # Refusals are written together, each second; each question is another try.
+    for _ in range(20_000):
+        if all("refused: no permission" in str(server.call("GET", "/admin/1/audit", log="requests", order="newest", containing=f"{name} (console)", limit=20)) for name in kind.values()):
             break
     audit = open_page(restaurants.address("audit"))
     keys = Keys(audit)
