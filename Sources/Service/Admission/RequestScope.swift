@@ -137,7 +137,8 @@ extension RecordService {
     /// Who asks, for the audit log.
     package func origin(of requester: Requester) -> AuditOrigin {
         AuditOrigin(
-            actor: requester.admitted.actor, requestID: requester.requestID, address: requester.address ?? "", time: now)
+            actor: requester.admitted.actor, requestID: requester.requestID, address: requester.address ?? "",
+            time: now)
     }
 
     /// Who asks, for the audit log, also where the request was not let in or that was not found out.

@@ -49,7 +49,7 @@ export function loadsScreen() {
   const reports = computed(() => opened.value);
   return section(
     screenHead({ title: "Load Tests", detail: "Reports of load tests, side by side. They are read in this page and sent nowhere." }),
-    () => (reports.value.length ? [comparison(reports.value), charts(reports.value), sentences(reports.value)] : empty({ icon: "load", title: "No report is open",
+    () => (reports.value.length ? [charts(reports.value), comparison(reports.value), sentences(reports.value)] : empty({ icon: "load", title: "No report is open",
       text: "A load test writes its report to a file; open one here, or two to compare them.", action: copyable("zonekeeper load --prepare --rate 100 --duration 30 --output report.json") })),
     fileDrop({ label: "Reports", accept: ".json,application/json", multiple: true, onfiles: open,
       words: () => (reports.value.length === 0 ? "Drop one or two reports here, or choose them" : reports.value.length === 1 ? "Drop another report here to compare it, or choose one" : "Drop another report here to take the place of B, or choose one") }));
@@ -92,8 +92,8 @@ function comparison(reports) {
     const values = reports.map(({ report }) => number(value(report)));
     return { label, cells: values.map((one) => (one === undefined ? "–" : text(one))), change: change(values, good) };
   });
-  const head = (index) => [span({ class: `key ${tones[index]}` }, reports.length > 1 ? `${marks[index]}: ` : "", reports[index].name),
-    button({ label: `Close ${reports[index].name}`, icon: "close", kind: "plain", hides: true, onclick: () => (opened.value = reports.filter((_, one) => one !== index)) })];
+  const head = (index) => span({ class: "column-head" }, span({ class: `key ${tones[index]}` }, reports.length > 1 ? `${marks[index]}: ` : "", reports[index].name),
+    button({ label: `Close ${reports[index].name}`, icon: "close", kind: "plain", hides: true, onclick: () => (opened.value = reports.filter((_, one) => one !== index)) }));
   return div({ class: "block" }, table({
     caption: "Figures", key: (row) => row.label, rows: () => [...words, ...numbers], columns: () => [
       { label: "Figure", cell: (row) => row.label },
