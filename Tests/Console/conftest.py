@@ -11,6 +11,7 @@ import socket
 import ssl
 import subprocess
 import tempfile
+import time
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -22,7 +23,9 @@ from playwright.sync_api import expect, sync_playwright
 ROOT = Path(__file__).resolve().parents[2]
 PASSWORD = "correct horse battery staple"
 
-expect.set_options(timeout=10_000)
+# Long enough for a machine that has other work: who waits, waits for a condition.
+PATIENCE_MILLISECONDS = 30_000
+expect.set_options(timeout=PATIENCE_MILLISECONDS)
 
 
 def pytest_addoption(parser):
@@ -234,23 +237,39 @@ def browser():
 
 
 def sign_in_first(server, page):
-    """The first administrator comes by a link, and chooses a password."""
+    """Scenario 1 by keyboard: the first administrator comes by a link, and chooses a password. By mouse it is in test_security.py."""
     page.goto(server.link())
+    expect(page.get_by_label("Name")).to_be_focused()
+    page.keyboard.type("maria")
+    for _ in range(2):
+        page.keyboard.press("Tab")
+        page.keyboard.type(PASSWORD)
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="Containers")).to_be_visible()
+
+
+def sign_in_again(server, page):
+    page.goto(server.url + "/console/")
     page.get_by_label("Name").fill("maria")
-    page.get_by_label("Password", exact=True).fill(PASSWORD)
-    page.get_by_label("Password, again").fill(PASSWORD)
-    page.get_by_role("button", name="Set password").click()
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Sign in").click()
     expect(page.get_by_role("heading", name="Containers")).to_be_visible()
 
 
 @pytest.fixture(scope="session")
-def signed_in(server, browser):
-    """The first administrator's cookies."""
-    context = browser.new_context(ignore_https_errors=True)
-    sign_in_first(server, context.new_page())
-    state = context.storage_state()
-    context.close()
-    return state
+def sign_ins():
+    return []
+
+
+@pytest.fixture
+def signed_in(server, browser, sign_ins):
+    """The first administrator's cookies. What asks for a sign-in of the last 15 minutes gets one, however long all tests take."""
+    if not sign_ins or sign_ins[-1][0] < time.monotonic() - 600:
+        context = browser.new_context(ignore_https_errors=True)
+        (sign_in_again if sign_ins else sign_in_first)(server, context.new_page())
+        sign_ins.append((time.monotonic(), context.storage_state()))
+        context.close()
+    return sign_ins[-1][1]
 
 
 def watch(page, origin):
@@ -273,7 +292,7 @@ def open_page(browser, server, signed_in):
     def open_one(address="/console/", state=signed_in, **options):
         context = browser.new_context(ignore_https_errors=True, storage_state=state, locale="en-GB", timezone_id="UTC",
                                       permissions=["clipboard-read", "clipboard-write"], **options)
-        context.set_default_timeout(10_000)
+        context.set_default_timeout(PATIENCE_MILLISECONDS)
         contexts.append(context)
         page = context.new_page()
         problems.append(watch(page, server.url))

@@ -34,7 +34,7 @@ def test_a_node_killed_while_saving_loses_nothing_and_says_so(cluster, browser):
     other = context.new_page()
     other.goto(f"{second.url}/console/~/development/cluster")
     gone = other.get_by_role("article").filter(has=other.get_by_role("heading", name="Node 1"))
-    expect(gone).to_contain_text("Leads0 groups", timeout=30_000)
+    expect(gone).to_contain_text("Leads0 groups")
 
     first.start()
     assert first.wait()

@@ -4,7 +4,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
-SCREENS = ["records", "zones", "subscriptions", "preferences", "types", "indexes", "roles", "schema", "access", "webhooks", "logs", "telemetry", "usage", "limits", "deploy", "reset", "users", "audit", "cluster", "team", "containers"]
+SCREENS = ["records", "zones", "subscriptions", "preferences", "types", "indexes", "roles", "schema", "access", "webhooks", "logs", "telemetry", "usage", "limits", "deploy", "reset", "users", "audit", "cluster", "loads", "team", "containers"]
 
 
 def go(page, address):
@@ -97,11 +97,27 @@ def test_a_node_that_does_not_answer_is_told_and_asked_again(filled, open_page):
     page.get_by_role("button", name="Refresh").click()
     alert = page.get_by_role("alert")
     expect(alert).to_contain_text("NO_ANSWER")
-    # What was there stays.
+    # What was there stays, and says how old it is.
     expect(page.get_by_role("row", name="Public")).to_be_visible()
+    expect(page.get_by_text("What is below was loaded")).to_be_visible()
     page.unroute("**/admin/1/usage*")
     alert.get_by_role("button", name="Retry").click()
     expect(alert).to_have_count(0)
+
+
+def test_a_read_is_tried_again_by_itself_where_the_error_says_so(filled, open_page):
+    page = open_page(filled.address("usage"))
+    expect(page.get_by_role("row", name="Public")).to_be_visible()
+    refusal = {"uuid": "01A20B3B", "serverErrorCode": "TRY_AGAIN_LATER", "reason": "Leaders are being chosen.", "retryAfter": 1, "retryAfterMilliseconds": 300}
+    over = []
+    page.route("**/admin/1/usage*", lambda route: route.continue_() if over else route.fulfill(status=503, json=refusal))
+    page.get_by_role("button", name="Refresh").click()
+    waiting = page.get_by_role("status").filter(has_text="Leaders are being chosen. Trying again…")
+    expect(waiting).to_be_visible()
+    over.append(True)
+    expect(waiting).to_have_count(0)
+    expect(page.get_by_role("alert")).to_have_count(0)
+    expect(page.get_by_role("row", name="Public")).to_be_visible()
 
 
 def test_a_throttled_save_keeps_the_edit(filled, open_page):

@@ -214,42 +214,6 @@ def test_an_export_guards_spreadsheets(restaurants, open_page):
         assert file.read() == "recordName,name,seats\r\nosteria,'=1+1,-3\r\n"
 
 
-def test_everything_goes_by_keyboard(restaurants, open_page):
-    restaurants.save("Restaurant", {"name": "One"}, "a-one")
-    restaurants.save("Restaurant", {"name": "Two"}, "b-two")
-    page = open_page(restaurants.address("records", type="Restaurant", sort="name"))
-    page.get_by_role("link", name="a-one").focus()
-    page.keyboard.press("ArrowDown")
-    expect(page.get_by_role("link", name="b-two")).to_be_focused()
-    page.keyboard.press("Space")
-    expect(page.get_by_role("button", name="Delete 1 record")).to_be_visible()
-    page.keyboard.press("Enter")
-    pane = page.get_by_role("complementary")
-    expect(pane.get_by_role("heading", name="b-two")).to_be_visible()
-    pane.get_by_label("name", exact=True).focus()
-    page.keyboard.press("End")
-    page.keyboard.type("!")
-    page.keyboard.press("Control+s")
-    expect(page.locator(".toast")).to_contain_text("Saved b-two")
-    page.keyboard.press("Escape")
-    expect(pane).to_have_count(0)
-    page.keyboard.press("n")
-    expect(page.get_by_role("complementary").get_by_label("Name", exact=True)).to_be_focused()
-    page.keyboard.press("Escape")
-    page.get_by_role("button", name="Columns").focus()
-    page.keyboard.press("Enter")
-    panel = page.get_by_role("group", name="Columns")
-    expect(panel.get_by_role("checkbox").first).to_be_focused()
-    page.keyboard.press("Escape")
-    expect(panel).to_have_count(0)
-    expect(page.get_by_role("button", name="Columns")).to_be_focused()
-    page.keyboard.press("Control+k")
-    page.keyboard.type("index")
-    page.keyboard.press("Enter")
-    expect(page.get_by_role("heading", name="Indexes")).to_be_visible()
-    assert restaurants.lookup("b-two")["fields"]["name"]["value"] == "Two!"
-
-
 def test_leaving_with_edits_asks(restaurants, open_page):
     restaurants.save("Restaurant", {"name": "Osteria"}, "osteria")
     page = open_page(restaurants.address("records", type="Restaurant", record="osteria"))

@@ -56,6 +56,8 @@ package struct AdmittedRequest: Sendable {
 package struct RequestNotes: Sendable {
     /// Who asked, once that is known.
     package var admitted: Admitted?
+    /// The administrator who asked, as the audit log names them, once that is known: before the request is let in.
+    package var administrator: String?
     /// Takes the place of the web auth token that the request came with.
     package var webAuthToken: String?
     /// What is left of the container's rate.
@@ -134,13 +136,16 @@ extension RecordService {
 
     /// Who asks, for the audit log.
     package func origin(of requester: Requester) -> AuditOrigin {
-        origin(requester.admitted, requestID: requester.requestID, address: requester.address)
+        AuditOrigin(
+            actor: requester.admitted.actor, requestID: requester.requestID, address: requester.address ?? "",
+            time: now)
     }
 
-    /// Who asks, for the audit log, also where that was not found out.
-    package func origin(_ admitted: Admitted?, requestID: String, address: String?) -> AuditOrigin {
+    /// Who asks, for the audit log, also where the request was not let in or that was not found out.
+    package func origin(_ notes: RequestNotes, requestID: String, address: String?) -> AuditOrigin {
         AuditOrigin(
-            actor: admitted?.actor ?? AuditOrigin.anonymous, requestID: requestID, address: address ?? "", time: now)
+            actor: notes.admitted?.actor ?? notes.administrator ?? AuditOrigin.anonymous, requestID: requestID,
+            address: address ?? "", time: now)
     }
 }
 

@@ -71,8 +71,13 @@ struct WebCall: Sendable {
 
     /// Holds a request for data against what the administrator who sends it may do. What one who acts as a user may do
     /// is the user's matter, and judged with the request.
-    /// - Parameter administrator: nil where it is a client's.
-    func require(_ administrator: AdministratorAccess?, _ route: DataRoute, now: Int64) throws(RequestFailure) {
+    /// - Parameters:
+    ///   - administrator: nil where it is a client's.
+    ///   - notes: get who the administrator is, also where they may not do this.
+    func require(
+        _ administrator: AdministratorAccess?, _ route: DataRoute, now: Int64, _ notes: inout RequestNotes
+    ) throws(RequestFailure) {
+        notes.administrator = administrator?.actor
         guard let administrator, !namesUser else { return }
         guard !route.target.needsUser else {
             throw .accessDenied(

@@ -234,7 +234,7 @@ extension WebResponder {
         }
         if failure.error.code == .accessDenied {
             context.service.audit.refused(
-                context.service.origin(notes.admitted, requestID: call.uuid, address: call.address),
+                context.service.origin(notes, requestID: call.uuid, address: call.address),
                 in: route.target.container, action: route.name, subject: route.subject)
         }
         return failure
@@ -253,7 +253,7 @@ extension WebResponder {
         // A request with tokens is a client's, whatever else it says of its sender.
         let isClient = credentials.apiToken != nil || call.bearerToken == nil && signature != nil
         let administrator = isClient ? nil : try await administrator(call, &headers)
-        try call.require(administrator, route, now: service.now)
+        try call.require(administrator, route, now: service.now, &notes)
         credentials.administrator = administrator?.actor
         let acting = try call.acting(administrator)
         if acting != nil { scope.rate = .acting }

@@ -1,6 +1,7 @@
 /** Times for which the person is let in as a user: what the page shows of them. The server judges each request. */
 import { computed, signal } from "./signal.js";
 import { actAs, call } from "./api.js";
+import { now } from "./resource.js";
 import { place } from "./router.js";
 
 /**
@@ -9,9 +10,6 @@ import { place } from "./router.js";
  */
 
 const all = signal(/** @type {Acting[]} */ ([]));
-/** Moves every few seconds, so that what is over goes and minutes pass. */
-const now = signal(Date.now());
-
 /** @param {{container: string | null, environment: string}} at */
 const lasting = (at) => all.value.find((each) => each.container === at.container && each.environment === at.environment && each.expires > now.value) ?? null;
 
@@ -20,8 +18,6 @@ export const acting = computed(() => lasting(place.value));
 
 /** Whole minutes that are left of it. */
 export const minutesLeft = computed(() => (acting.value ? Math.max(1, Math.ceil((acting.value.expires - now.value) / 60000)) : 0));
-
-setInterval(() => all.peek().length && (now.value = Date.now()), 5000);
 
 let loading = Promise.resolve();
 /** Once it is known whether the person acts as a user. */

@@ -102,8 +102,30 @@ async function send(method, address, { body, signal: abort, key, place: at }) {
   return value;
 }
 
+/** For so long reads are sent again where the server says that this will help, as while leaders are chosen. */
+const patienceMilliseconds = 15_000;
+
+/** Why reads wait at the moment, and with what hope; empty as a rule. */
+export const waiting = signal(/** @type {RequestError[]} */ ([]));
+
+/** Waits before a read is sent again; the page says so meanwhile. @param {RequestError} error @param {number} milliseconds @param {AbortSignal} [abort] */
+async function wait(error, milliseconds, abort) {
+  waiting.value = [...waiting.peek(), error];
+  try {
+    await new Promise((done, fail) => {
+      const timer = setTimeout(done, milliseconds);
+      abort?.addEventListener("abort", () => {
+        clearTimeout(timer);
+        fail(abort.reason);
+      }, { once: true });
+    });
+  } finally {
+    waiting.value = waiting.peek().filter((each) => each !== error);
+  }
+}
+
 /**
- * Sends a request, once more after the session was renewed, and again where the server says that a read may soon help.
+ * Sends a request, once more after the session was renewed, and a read again as long as the server says that it helps.
  * @param {string} operation the method and the path as `/openapi.json` has it, such as "GET /admin/1/users"
  * @param {Options} [given]
  */
@@ -112,15 +134,18 @@ export async function call(operation, given = {}) {
   const options = atPlace(path, given);
   const address = url(path, options);
   const isRead = method === "GET" || /\/(query|lookup|changes|list|usage|validate)$/.test(path);
+  const end = Date.now() + patienceMilliseconds;
   for (let attempt = 0; ; attempt += 1) {
     try {
       return await send(method, address, options);
     } catch (error) {
-      if (!(error instanceof RequestError) || options.isSignIn) throw error;
-      if ((error.needsSignIn || error.needsFreshSignIn) && attempt < 2) {
+      if (!(error instanceof RequestError)) throw error;
+      // A time of zero is no reason to hammer at the door.
+      const pause = Math.max(error.retryAfter ?? Infinity, 200);
+      if ((error.needsSignIn || error.needsFreshSignIn) && attempt < 2 && !options.isSignIn) {
         await signInAgain.ask(error.needsFreshSignIn);
-      } else if (isRead && attempt < 2 && error.retryAfter !== undefined && error.retryAfter < 2500) {
-        await new Promise((done) => setTimeout(done, error.retryAfter));
+      } else if (isRead && Date.now() + pause < end) {
+        await wait(error, pause, options.signal);
       } else throw error;
     }
   }

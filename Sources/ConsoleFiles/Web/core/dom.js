@@ -78,11 +78,26 @@ function region(read) {
     }
     const next = document.createDocumentFragment();
     append(next, content);
+    // The keyboard stays where it is, at what comes in place of what it was on.
+    const focused = document.activeElement;
+    const isInside = focused && start.parentNode.contains(focused) && focused !== start.parentNode &&
+      start.compareDocumentPosition(focused) & Node.DOCUMENT_POSITION_FOLLOWING && end.compareDocumentPosition(focused) & Node.DOCUMENT_POSITION_PRECEDING;
+    const twin = isInside ? twinOf(focused, next) : undefined;
     clear(start, end);
-    (end.parentNode).insertBefore(next, end);
+    end.parentNode.insertBefore(next, end);
+    twin?.focus({ preventScroll: true });
   });
   return place;
 }
+
+/** By what a person knows a control. @param {Element} element */
+const nameOf = (element) => element.getAttribute("aria-label") ?? element.labels?.[0]?.textContent ?? element.textContent;
+
+/**
+ * What stands now in the place of a control that was drawn anew.
+ * @param {Element} old @param {ParentNode} [within] @returns {HTMLElement | undefined}
+ */
+export const twinOf = (old, within = document) => [...within.querySelectorAll(old.localName)].find((each) => nameOf(each) === nameOf(old));
 
 /** @param {Node} start @param {Node} end */
 function clear(start, end) {

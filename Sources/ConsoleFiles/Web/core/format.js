@@ -29,6 +29,13 @@ export function share(used, limit) {
 /** @param {number} value @param {string} [noun] such as "record", for "1 record" and "2 records" */
 export const plural = (value, noun = "") => `${count(value)} ${noun}${value === 1 ? "" : "s"}`;
 
+/** How long something took. @param {number | undefined} value */
+export const milliseconds = (value) =>
+  value === undefined ? "–" : value < 100 ? `${value.toFixed(1)} ms` : value < 10000 ? `${count(Math.round(value))} ms` : `${(value / 1000).toFixed(1)} s`;
+
+/** How many in a second, on average. @param {number} value */
+export const rate = (value) => (value < 10 && value % 1 ? value.toFixed(value < 1 ? 2 : 1) : count(Math.round(value)));
+
 const dateTime = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "medium" });
 const relative = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
 

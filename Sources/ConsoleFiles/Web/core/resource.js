@@ -1,11 +1,11 @@
-/** What is loaded, with its states: loading (told after 200 ms), stale, failed. */
+/** What is loaded, with its states: loading (told after 200 ms), stale (with its age), failed. */
 import { Signal, effect, onCleanup, signal, untracked } from "./signal.js";
 import { RequestError } from "./api.js";
 
 /**
  * @template T
  * @typedef {{data: Signal<T | undefined>, error: Signal<RequestError | null>, isLoading: Signal<boolean>,
- *     isSlow: Signal<boolean>, reload: () => void}} Resource
+ *     isSlow: Signal<boolean>, since: Signal<number>, reload: () => void}} Resource `since`: when the data came
  */
 
 /**
@@ -20,6 +20,7 @@ export function resource(load) {
     error: signal(/** @type {RequestError | null} */ (null)),
     isLoading: signal(false),
     isSlow: signal(false),
+    since: signal(0),
     reload: () => (turn.value += 1),
   };
   const turn = signal(0);
@@ -45,6 +46,7 @@ export function resource(load) {
         .then((data) => {
           if (abort.signal.aborted) return;
           made.data.value = data;
+          made.since.value = Date.now();
           made.error.value = null;
         })
         .catch((error) => {
@@ -59,6 +61,10 @@ export function resource(load) {
   });
   return made;
 }
+
+/** Moves every few seconds, for what says how old something is, or how much time is left. */
+export const now = signal(Date.now());
+setInterval(() => (now.value = Date.now()), 5000);
 
 /** @param {unknown} error */
 export function asRequestError(error) {

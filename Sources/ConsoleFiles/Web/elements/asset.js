@@ -6,9 +6,10 @@ import { asRequestError } from "../core/resource.js";
 import { place } from "../core/router.js";
 import { bytes, cut } from "../core/format.js";
 import { errorBox } from "./parts.js";
+import { fileDrop } from "./filedrop.js";
 import { icon } from "./icon.js";
 
-const { a, code, div, img, input, label: labelElement, span } = html;
+const { a, code, div, img, span } = html;
 
 /** Files of at most this many bytes are shown as pictures. */
 const previewBytesMax = 5_000_000;
@@ -24,7 +25,6 @@ export function assetEditor({ value, onchange, isReadOnly, label, id, context })
   const asset = signal(value ?? null);
   const error = signal(null);
   const sending = signal("");
-  const isOver = signal(false);
   const send = async (file) => {
     if (!file || isReadOnly) return;
     sending.value = file.name;
@@ -48,15 +48,9 @@ export function assetEditor({ value, onchange, isReadOnly, label, id, context })
         asset.value.downloadURL
           ? a({ class: "link", href: ownAddress(asset.value.downloadURL), download: context.fieldName }, "Download ", bytes(asset.value.size))
           : span({ class: "hint" }, `${bytes(asset.value.size)}, sent; kept when you save`))) : null,
-    isReadOnly ? (asset.peek() ? null : span({ class: "muted" }, "not set")) : labelElement(
-      {
-        class: () => ["drop", isOver.value && "over"],
-        ondragover: (event) => { event.preventDefault(); isOver.value = true; },
-        ondragleave: () => (isOver.value = false),
-        ondrop: (event) => { event.preventDefault(); isOver.value = false; void send(event.dataTransfer?.files[0]); },
-      },
-      icon("asset"), () => (sending.value ? `Sending ${sending.value}…` : asset.value ? "Drop another file, or choose one" : "Drop a file here, or choose one"),
-      input({ id, type: "file", class: "hidden-text", "aria-label": `${label}, file`, onchange: (event) => send(event.target.files[0]) })),
+    isReadOnly ? (asset.peek() ? null : span({ class: "muted" }, "not set")) : fileDrop({
+      id, label: `${label}, file`, onfiles: ([file]) => void send(file),
+      words: () => (sending.value ? `Sending ${sending.value}…` : asset.value ? "Drop another file, or choose one" : "Drop a file here, or choose one") }),
     () => (error.value ? errorBox(error.value, { title: "The file was not sent" }) : null));
 }
 

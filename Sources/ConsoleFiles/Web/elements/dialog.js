@@ -1,6 +1,6 @@
 /** Dialogs and menus. The browser keeps the focus in a dialog, and gives it back to what opened it. */
 import { signal } from "../core/signal.js";
-import { html, mount } from "../core/dom.js";
+import { html, mount, twinOf } from "../core/dom.js";
 import { asRequestError } from "../core/resource.js";
 import { button, errorBox, uniqueID } from "./parts.js";
 import { icon } from "./icon.js";
@@ -18,6 +18,7 @@ export function openDialog({ title, content, class: extra = "", isAlert, mayClos
     const id = uniqueID();
     const element = /** @type {HTMLDialogElement} */ (dialog({ class: ["dialog", extra], "aria-labelledby": id, role: isAlert ? "alertdialog" : null }));
     const opener = document.activeElement;
+    const around = opener.closest(".table-scroll");
     let result;
     const close = (value) => {
       result = value;
@@ -31,7 +32,9 @@ export function openDialog({ title, content, class: extra = "", isAlert, mayClos
     element.addEventListener("close", () => {
       dispose();
       element.remove();
-      if (opener instanceof HTMLElement && opener.isConnected) opener.focus();
+      // What opened it may have been drawn anew, or be gone.
+      const now = (element) => (element?.isConnected ? element : element && twinOf(element));
+      (now(opener) ?? now(around)?.querySelector("tbody [tabindex='0']") ?? document.querySelector("main h1"))?.focus();
       done(result);
     });
     element.addEventListener("mousedown", (event) => event.target === element && !mayClose && !element.querySelector("form") && close());

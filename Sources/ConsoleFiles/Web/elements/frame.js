@@ -1,7 +1,7 @@
 /** The frame of all screens: container, environment, navigation, account. */
 import { computed, effect, signal } from "../core/signal.js";
 import { html } from "../core/dom.js";
-import { call } from "../core/api.js";
+import { call, waiting } from "../core/api.js";
 import { address, navigate, place } from "../core/router.js";
 import { session } from "../core/session.js";
 import { containers } from "../core/context.js";
@@ -28,6 +28,7 @@ export function frame(content) {
     { key: "?", label: "Show the keys", run: showKeys },
     { key: "Escape", label: "Close the navigation", run: () => (isNavOpen.value = false) },
   ]);
+  const isWaiting = computed(() => waiting.value.length > 0);
   const main1 = main({ class: "main", id: "main", tabindex: "-1" }, content);
   // Screen readers are told of a new screen by its heading.
   let last = "";
@@ -52,6 +53,7 @@ export function frame(content) {
           button({ label: "Keys and help", icon: "help", kind: "plain", hides: true, onclick: showKeys }),
           accountMenu())),
       actingBanner(),
+      () => (isWaiting.value ? div({ class: "waiting", role: "status" }, icon("refresh"), () => `${waiting.value[0]?.message ?? ""} Trying again…`) : null),
       nav({ class: () => ["nav", isNavOpen.value && "open"], "aria-label": "Screens" }, navigation()),
       div({ class: "scrim", "aria-hidden": "true", hidden: () => !isNavOpen.value, onclick: () => (isNavOpen.value = false) }),
       main1),
@@ -129,7 +131,7 @@ async function makeToken() {
 function showKeys() {
   return openDialog({ title: "Keys", content: () => div({ class: "dialog-body" },
     html.dl({ class: "keys" }, presentKeys().map(({ key, label }) => div(html.dt(key.split("+").map((part) => kbd(part === "Ctrl" ? "Ctrl" : part))), html.dd(label))),
-      div(html.dt(kbd("↑"), kbd("↓")), html.dd("From row to row; Enter opens, Space selects"))),
+      div(html.dt(kbd("↑"), kbd("↓")), html.dd("From row to row; Enter opens, Space selects")), div(html.dt(kbd("←"), kbd("→")), html.dd("Along a row, to what can be done with it"))),
     checkbox({ label: "Single letters do something", checked: hasLetterKeys.peek(), onchange: (isOn) => (hasLetterKeys.value = isOn) })) });
 }
 

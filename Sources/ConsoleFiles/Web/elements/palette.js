@@ -25,7 +25,7 @@ function targets() {
   ];
 }
 
-export function openPalette() {
+export async function openPalette() {
   const all = targets();
   const text = signal("");
   const at = signal(0);
@@ -40,13 +40,9 @@ export function openPalette() {
     return [...sorted.slice(0, 40), ...record];
   });
   const listID = uniqueID();
-  return openDialog({
+  const target = await openDialog({
     title: "Go to", class: "palette", content: (close) => {
-      const go = (/** @type {Target | undefined} */ target) => {
-        if (!target) return;
-        close();
-        void navigate(target.href);
-      };
+      const go = (/** @type {Target | undefined} */ target) => target && close(target);
       const onkeydown = (event) => {
         const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
         if (by) {
@@ -66,4 +62,8 @@ export function openPalette() {
             () => icon(item.value.target.icon), span({ class: "menu-label" }, () => item.value.target.label), span({ class: "muted small" }, () => item.value.target.detail)))));
     },
   });
+  if (!target) return;
+  // The focus goes with the person, to the head of the screen.
+  document.activeElement?.blur();
+  await navigate(target.href);
 }

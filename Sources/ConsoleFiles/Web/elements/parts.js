@@ -2,6 +2,7 @@
 import { computed, signal } from "../core/signal.js";
 import { append, html } from "../core/dom.js";
 import { ago, time } from "../core/format.js";
+import { now } from "../core/resource.js";
 import { icon } from "./icon.js";
 
 const { a, button: buttonElement, code, dd, div, dl, dt, h1, header, input, label, p, span, strong } = html;
@@ -79,26 +80,36 @@ export const errorBox = (error, { title = "This did not work", retry, actions } 
       div({ class: "actions" }, actions, retry ? button({ label: "Retry", icon: "refresh", onclick: retry }) : null)));
 
 /** Grey bars where rows will be. @param {number} [rows] */
-export const skeleton = (rows = 6) =>
+const skeleton = (rows = 6) =>
   div({ class: "skeleton", "aria-hidden": "true" },
     Array.from({ length: rows }, (_, index) => div({ class: "skeleton-row", css: { width: `${92 - ((index * 17) % 40)}%` } })));
+
+/**
+ * Where nothing is shown yet: a skeleton, once the wait is long enough to be noticed.
+ * @param {import("../core/resource.js").Resource<any>} resource @param {number} [rows]
+ */
+export const whileSlow = (resource, rows) => () =>
+  resource.isSlow.value ? [skeleton(rows), span({ class: "hidden-text", role: "status" }, "Loading")] : null;
 
 /**
  * Shows a resource in each of its states. Old content stays while new content is loaded.
  * @template T
  * @param {import("../core/resource.js").Resource<T>} resource
- * @param {{show: (data: T) => any, isEmpty?: (data: T) => boolean, empty?: () => any, rows?: number, error?: (error:
- *   any) => any}} options
+ * @param {{show: (data: T) => any, isEmpty?: (data: T) => boolean, empty?: () => any, rows?: number, isSteady?: boolean, error?: (error:
+ *   any) => any}} options `isSteady`: drawn once, and the content follows the data by itself
  */
 export function view(resource, options) {
   const hasData = computed(() => resource.data.value !== undefined);
   return div({ class: "view", "aria-busy": () => (resource.isLoading.value ? "true" : null) },
     () => {
       const error = resource.error.value;
-      return error ? (options.error?.(error) ?? errorBox(error, { retry: resource.reload })) : null;
+      if (!error) return null;
+      return [options.error?.(error) ?? errorBox(error, { retry: resource.reload }),
+        () => (hasData.value ? p({ class: "muted small stale-since" }, () => (void now.value, `What is below was loaded ${ago(resource.since.value)}.`)) : null)];
     },
     () => {
-      if (!hasData.value) return () => (resource.isSlow.value ? [skeleton(options.rows), span({ class: "hidden-text", role: "status" }, "Loading")] : null);
+      if (!hasData.value) return whileSlow(resource, options.rows);
+      if (options.isSteady) return options.show(/** @type {T} */ (resource.data.peek()));
       return () => {
         const data = /** @type {T} */ (resource.data.value);
         if (data === undefined) return null;

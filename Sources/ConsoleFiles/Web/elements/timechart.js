@@ -19,10 +19,10 @@ export function ceiling(value) {
 /**
  * The chart is drawn once; what changes in it follows `data`.
  * @param {{title: string, kind: "bars" | "lines", data: () => {from: number, until: number, stepSeconds: number, points: any[]},
- *     series: {name: string, tone: string, value: (point: any) => number | undefined}[], text: (value: number) => string, isWhole?: boolean}} options
- *   `tone` is a class of charts.css; bars stand on each other
+ *     series: {name: string, tone: string, value: (point: any) => number | undefined}[], text: (value: number) => string, isWhole?: boolean, moment?: (time: number) => string}} options
+ *   `moment`: what a time is called; `tone` is a class of charts.css; bars stand on each other
  */
-export function timeChart({ title, kind, data, series, text, isWhole }) {
+export function timeChart({ title, kind, data, series, text, isWhole, moment: named }) {
   const id = uniqueID();
   const sum = (point) => series.reduce((total, one) => total + (one.value(point) ?? 0), 0);
   const most = (point) => (kind === "bars" ? sum(point) : Math.max(0, ...series.map((one) => one.value(point) ?? 0)));
@@ -34,7 +34,7 @@ export function timeChart({ title, kind, data, series, text, isWhole }) {
   const index = (point) => Math.round((point.time - scale.value.from) / scale.value.step);
   const x = (place) => (place / scale.value.steps) * width;
   const y = (value) => height - (value / scale.value.top) * height;
-  const moment = (time) => (scale.value.step < 600000 ? short : long).format(time);
+  const moment = named ?? ((time) => (scale.value.step < 600000 ? short : long).format(time));
   const looked = signal(/** @type {number | null} */ (null));
   const seen = computed(() => (looked.value === null ? null : (scale.value.points.find((point) => index(point) === looked.value) ?? {})));
   const bars = (point) => {

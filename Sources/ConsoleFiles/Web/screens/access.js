@@ -116,9 +116,9 @@ const known = [
  * @param {(row: any) => any} [change]
  */
 const tokenTable = (list, caption, columns, actions, why, change) => [
-  div({ class: "block-head" }, p({ class: "muted" }, why), div({ class: "actions" }, actions())),
+  () => (list.data.value?.length ? div({ class: "block-head" }, p({ class: "muted" }, why), div({ class: "actions" }, actions())) : null),
   view(list, {
-    isEmpty: (tokens) => tokens.length === 0, empty: () => empty({ icon: "key", title: `No ${caption[0].toLowerCase() === "a" ? caption : caption.toLowerCase()} yet` }),
+    isEmpty: (tokens) => tokens.length === 0, empty: () => empty({ icon: "key", title: `No ${caption[0].toLowerCase() === "a" ? caption : caption.toLowerCase()} yet`, text: why, action: actions() }),
     show: (tokens) => table({ caption, key: (row) => row.id, rows: () => tokens, columns: () => [...columns,
       { label: "Made", cell: (row) => span({ class: "muted" }, timeAgo(row.created)) },
       { ...actionsColumn, cell: (row) => [change ? button({ label: "Edit", kind: "plain", denied: () => denial("PATCH /admin/1/tokens", { inEnvironment: true }), onclick: () => change(row) }) : null, button({ label: "Revoke", kind: "plain", denied: () => denial("DELETE /admin/1/tokens", { inEnvironment: true }), onclick: () => revoke(row, list.reload) })] }] }),

@@ -6,6 +6,7 @@ import { containersScreen } from "./containers.js";
 import { deployScreen, resetScreen } from "./deploy.js";
 import { indexesScreen } from "./indexes.js";
 import { limitsScreen } from "./limits.js";
+import { loadsScreen } from "./loads.js";
 import { logsScreen } from "./logs.js";
 import { preferencesScreen } from "./preferences.js";
 import { recordsScreen } from "./records.js";
@@ -42,6 +43,7 @@ export const screens = {
   users: { title: "Users", icon: "user", show: usersScreen },
   audit: { title: "Audit", icon: "audit", show: auditScreen },
   cluster: { title: "Cluster", icon: "cluster", show: clusterScreen },
+  loads: { title: "Load Tests", icon: "load", show: loadsScreen },
   team: { title: "Settings", icon: "settings", show: teamScreen },
 };
 
@@ -50,5 +52,5 @@ export const groups = [
   { label: "Data", needsContainer: true, names: ["records", "zones", "subscriptions", "preferences"] },
   { label: "Schema", needsContainer: true, names: ["types", "indexes", "roles", "schema"] },
   { label: "Container", needsContainer: true, names: ["access", "webhooks", "logs", "telemetry", "usage", "limits", "deploy", "reset"] },
-  { label: "Server", needsContainer: false, names: ["containers", "users", "audit", "cluster", "team"] },
+  { label: "Server", needsContainer: false, names: ["containers", "users", "audit", "cluster", "loads", "team"] },
 ];

@@ -1,10 +1,10 @@
 /** Cluster: nodes, shards and who leads them. */
-import { computed, effect, signal } from "../core/signal.js";
+import { effect, signal } from "../core/signal.js";
 import { each, html } from "../core/dom.js";
 import { call } from "../core/api.js";
 import { every, resource } from "../core/resource.js";
 import { denial } from "../core/session.js";
-import { ago, bytes, count, plural } from "../core/format.js";
+import { ago, bytes, count, milliseconds, plural, share } from "../core/format.js";
 import { badge, button, facts, field, meter, screenHead, select, textField, toast, view } from "../elements/parts.js";
 import { confirm, menuButton, menuItem, openForm } from "../elements/dialog.js";
 import { icon } from "../elements/icon.js";
@@ -34,15 +34,13 @@ export function clusterScreen() {
   const healthOf = (id) => health.data.value?.nodes.find((node) => node.id === id);
   every(() => { overview.reload(); status.reload(); }, 3000);
   every(() => { if (!health.isLoading.peek()) health.reload(); }, 2000);
-  const isThere = computed(() => overview.data.value !== undefined);
   const data = () => overview.data.value;
   const nodes = () => (data()?.nodes ?? []);
   const denied = () => denial("POST /admin/1/cluster/nodes");
   return section(
     screenHead({ title: "Cluster", detail: "Nodes, the shards they keep, and who leads each. Refreshed every two seconds.",
       actions: [button({ label: "Add Node", icon: "add", denied, onclick: () => addNode(null, nodes(), overview.reload) })] }),
-    // The rest is drawn once; what changes is drawn in its place.
-    view({ ...overview, data: ({ get value() { return isThere.value ? true : undefined; } }) }, { show: () => [
+    view(overview, { isSteady: true, show: () => [
       div({ class: "cards narrow block" },
         each(nodes, (node) => node.id, (node) => nodeCard(node, nodes, overview.reload, healthOf, loads)),
         div({ class: "card quiet" }, div({ class: "card-head" }, icon("check"), h2("State")), () => facts([
@@ -99,8 +97,8 @@ function nodeHealth(health, load) {
     health.obstacle ? p({ class: "small warn-text" }, health.obstacle) : null,
     facts([["Build", health.version || "unknown"], ["Up", ago(Date.now() - health.uptimeSeconds * 1000).replace(/ ago$/, "")], ["Memory", bytes(health.memoryBytes)],
       ["Certificate", days === undefined ? null : span({ class: days < 30 ? "warn-text" : "" }, `${count(Math.max(0, Math.floor(days)))} days left`)],
-      ["Clock", health.clockErrorMilliseconds ? badge(`${health.clockErrorMilliseconds} ms off`, "warn") : null]]),
-    meter({ label: "Processors", used: load ?? 0, limit: 1, text: load === undefined ? "" : `${(load * 100).toFixed(0)} % of ${health.processors}` }),
+      ["Clock", health.clockErrorMilliseconds ? badge(`${milliseconds(health.clockErrorMilliseconds)} off`, "warn") : null]]),
+    meter({ label: "Processors", used: load ?? 0, limit: 1, text: load === undefined ? "" : `${share(load, 1) || "0 %"} of ${health.processors}` }),
     health.diskBytes ? meter({ label: "Disk", used, limit: health.diskBytes, text: `${bytes(health.diskFreeBytes)} free` }) : null);
 }
 

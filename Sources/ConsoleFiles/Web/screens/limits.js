@@ -5,7 +5,7 @@ import { call } from "../core/api.js";
 import { every, resource } from "../core/resource.js";
 import { address, place, setParams } from "../core/router.js";
 import { denial } from "../core/session.js";
-import { bytes, count, isUnlimited, time } from "../core/format.js";
+import { bytes, count, isUnlimited, milliseconds, time } from "../core/format.js";
 import { actionsColumn, badge, button, checkbox, errorBox, field, link, meter, screenHead, select, textField, toast, view } from "../elements/parts.js";
 import { refusalBox } from "../elements/requests.js";
 import { openForm } from "../elements/dialog.js";
@@ -23,6 +23,7 @@ const words = {
   assetUploadBytes: "One uploaded file", assetUploadBytesMax: "One file whose size was announced", unsavedAssetBytes: "Uploads of a user not saved yet",
   transferBytesPerMonth: "Transfer in a month", transferBytesPerUser: "… more for each user", transferBytesPerMonthMax: "… up to",
   userBytes: "Private data of a user", userRecords: "Private records of a user", userAssetBytes: "Private assets of a user", schemaGrowthsPerMinute: "Saves a minute that may add to the schema",
+  actAsRequestsPerSecond: "Requests a second of an admin who acts as a user", actAsMinutes: "Minutes for which an admin may act as a user, in development", actAsProductionMinutes: "… in production",
 };
 
 /** @param {number} value @param {string} unit */
@@ -87,7 +88,7 @@ function explainPart() {
       field({ label: "Database" }, (attributes) => select({ ...attributes, value: () => params().db ?? "public", options: [{ value: "public", label: "Public" }, { value: "private", label: "Private" }], onchange: (next) => setParams({ db: next === "private" ? "private" : null }) })),
       field({ label: "User", hint: "Needed for a private database." }, (attributes) => input({ ...attributes, value: () => params().user ?? "", autocomplete: "off", spellcheck: "false", onchange: (event) => setParams({ user: event.target.value.trim() }) }))),
     view(found, { error: (error) => errorBox(error, { title: "No answer", retry: found.reload }), show: ({ rules, verdict }) => [
-      div({ class: ["verdict", verdict === "allowed" ? "good" : "bad"], role: "status" }, icon(verdict === "allowed" ? "check" : "danger"), strong(verdict === "allowed" ? "It would be allowed now" : `It would be refused: ${verdict}`)),
+      div({ class: ["verdict", verdict === "allowed" ? "good" : "bad"], role: "status" }, icon(verdict === "allowed" ? "check" : "danger"), strong(verdict === "allowed" ? "It would be allowed now" : `It would be ${verdict}`)),
       div({ class: "rules" }, rules.map((rule) => div({ class: ["rule", rule.fires && "fires"] },
         meter({ label: [strong(rule.name), rule.fires ? [" ", badge("refuses", "bad")] : null], used: rule.used, limit: rule.limit, text: ruleText(rule) }), p({ class: "muted small" }, rule.reason)))),
     ] }));
@@ -108,5 +109,5 @@ function refusedPart() {
 /** @param {any} rule */
 function ruleText({ name, used, limit, resetSeconds }) {
   const text = (value) => (isUnlimited(value) ? "unlimited" : /bytes/i.test(name) ? bytes(value) : count(value));
-  return `${used === undefined ? "limit" : `${text(used)} of`} ${text(limit)}${resetSeconds ? `, free in ${resetSeconds.toFixed(1)} s` : ""}`;
+  return `${used === undefined ? "limit" : `${text(used)} of`} ${text(limit)}${resetSeconds ? `, free in ${milliseconds(resetSeconds * 1000)}` : ""}`;
 }

@@ -6,8 +6,8 @@ import { asRequestError, resource } from "../core/resource.js";
 import { address, place, setParams } from "../core/router.js";
 import { session } from "../core/session.js";
 import { useKeys } from "../core/keys.js";
-import { bytes, count, plural, time } from "../core/format.js";
-import { badge, button, checkbox, copyable, empty, errorBox, facts, screenHead, select, skeleton, view } from "../elements/parts.js";
+import { bytes, count, milliseconds, plural, rate as rateText, time } from "../core/format.js";
+import { badge, button, checkbox, copyable, empty, errorBox, facts, screenHead, select, view } from "../elements/parts.js";
 import { table } from "../elements/table.js";
 import { icon } from "../elements/icon.js";
 import { missingNodes, refusalBox } from "../elements/requests.js";
@@ -169,7 +169,7 @@ function live(question) {
     div({ class: "live-bar" },
       span({ class: () => ["live-state", isPaused.value ? "paused" : state.value], role: "status" }, span({ class: "live-dot", "aria-hidden": "true" }),
         () => (state.value === "broken" ? "Connecting again…" : isPaused.value ? `Paused, ${count(waiting.value.length)} new` : state.value === "open" ? "Live" : "Connecting…")),
-      span({ class: "muted" }, () => `${rate.value.toFixed(rate.value < 10 ? 1 : 0)} a second`),
+      span({ class: "muted" }, () => `${rateText(rate.value)} a second`),
       () => (skipped.value ? span({ class: "muted" }, `${count(skipped.value)} left out: there were too many at once`) : null),
       div({ class: "toolbar-end" },
         button({ label: () => (isPaused.value ? "Go on" : "Pause"), icon: "pause", keys: "p", onclick: pause }),
@@ -205,7 +205,7 @@ function requestTable(rows) {
       { label: "Operation", cell: (row) => strong(row.operation) },
       ...(all.value ? [{ label: "Container", cell: (row) => row.container ?? span({ class: "unset" }, "–") }] : []),
       { label: "Outcome", cell: outcome },
-      { label: "ms", class: "number", cell: (row) => span({ class: row.milliseconds > 1000 ? "warn-text" : "" }, row.milliseconds < 100 ? row.milliseconds.toFixed(1) : count(Math.round(row.milliseconds))) },
+      { label: "Took", class: "number", cell: (row) => span({ class: row.milliseconds > 1000 ? "warn-text" : "" }, milliseconds(row.milliseconds)) },
       { label: "Database", cell: (row) => row.database ?? "" },
       { label: "Zone", cell: (row) => (row.zone === "_defaultZone" ? span({ class: "muted" }, "default") : (row.zone ?? "")) },
       { label: "Type", cell: (row) => row.recordType ?? "" },
@@ -227,27 +227,20 @@ function requestPane(id) {
     header({ class: "pane-head" }, div({ class: "pane-title" }, h2(() => found.data.value?.request.operation ?? "Request"), copyable(id)),
       button({ label: "Close", icon: "close", kind: "plain", hides: true, onclick: close })),
     div({ class: "pane-body" },
-      () => (found.error.value ? errorBox(found.error.value, { title: "Not found", retry: found.reload }) : null),
-      () => (found.isSlow.value && !found.data.value ? skeleton(6) : null),
-      () => {
-        const data = found.data.value;
-        if (!data) return null;
-        const { request, hops, nodes } = data;
-        return [
-          div({ class: "log-outcome" }, outcome(request), span({ class: "muted" }, `${request.milliseconds.toFixed(1)} ms`)),
-          request.refusal ? refusalBox(request) : null,
-          missingNodes(nodes, "what they did for it is not known"),
-          facts([["Time", time(request.time)], ["Container", request.container ? [request.container, " ", request.environment ? badge(request.environment) : null] : null], ["Database", request.database], ["Zone", request.zone], ["Record type", request.recordType],
-            ["User", request.user ? copyable(request.user) : null], ["By", request.credential ? code(request.credential) : null], ["Address", request.address],
-            ["Records", request.records ? count(request.records) : null], ["Sent", bytes(request.bytesIn)], ["Answered", bytes(request.bytesOut)]]),
-          h3({ class: "way-head" }, "Its way through the nodes"),
-          ol({ class: "way" },
-            li(span({ class: "way-node" }, `Node ${request.node}`), span("took it from the client and answered"), span({ class: "muted number" }, `${request.milliseconds.toFixed(1)} ms`)),
-            hops.map((hop) => li({ class: hop.done ? "" : "way-failed" }, span({ class: "way-node" }, `Node ${hop.node}`),
-              span(`${hop.done ? (hop.work === "write" ? "wrote it" : "read it") : "did not do it"}, for node ${hop.from}, ${hop.group ? `in group ${hop.group}` : "in the directory"}`), span({ class: "muted number" }, `${hop.milliseconds.toFixed(1)} ms`))),
-            hops.length === 0 ? li({ class: "muted" }, request.askedNodes?.length ? span(`It asked ${plural(request.askedNodes.length, "other node")}; they do not remember it any more.`) : span("No other node was asked: this one leads what it was about, or it was refused before.")) : null),
-          p({ class: "muted small" }, "Where a leader writes, a majority of the shard’s nodes wrote it too."),
-          request.container && request.recordType && request.operation.startsWith("records/") ? a({ class: "link", href: address({ container: request.container, environment: request.environment, screen: "records", params: { type: request.recordType } }) }, `Records of ${request.recordType}`) : null,
-        ];
-      }));
+      view(found, { error: (error) => errorBox(error, { title: "Not found", retry: found.reload }), show: ({ request, hops, nodes }) => [
+        div({ class: "log-outcome" }, outcome(request), span({ class: "muted" }, milliseconds(request.milliseconds))),
+        request.refusal ? refusalBox(request) : null,
+        missingNodes(nodes, "what they did for it is not known"),
+        facts([["Time", time(request.time)], ["Container", request.container ? [request.container, " ", request.environment ? badge(request.environment) : null] : null], ["Database", request.database], ["Zone", request.zone], ["Record type", request.recordType],
+          ["User", request.user ? copyable(request.user) : null], ["By", request.credential ? code(request.credential) : null], ["Address", request.address],
+          ["Records", request.records ? count(request.records) : null], ["Sent", bytes(request.bytesIn)], ["Answered", bytes(request.bytesOut)]]),
+        h3({ class: "way-head" }, "Its way through the nodes"),
+        ol({ class: "way" },
+          li(span({ class: "way-node" }, `Node ${request.node}`), span("took it from the client and answered"), span({ class: "muted number" }, milliseconds(request.milliseconds))),
+          hops.map((hop) => li({ class: hop.done ? "" : "way-failed" }, span({ class: "way-node" }, `Node ${hop.node}`),
+            span(`${hop.done ? (hop.work === "write" ? "wrote it" : "read it") : "did not do it"}, for node ${hop.from}, ${hop.group ? `in group ${hop.group}` : "in the directory"}`), span({ class: "muted number" }, milliseconds(hop.milliseconds)))),
+          hops.length === 0 ? li({ class: "muted" }, request.askedNodes?.length ? span(`It asked ${plural(request.askedNodes.length, "other node")}; they do not remember it any more.`) : span("No other node was asked: this one leads what it was about, or it was refused before.")) : null),
+        p({ class: "muted small" }, "Where a leader writes, a majority of the shard’s nodes wrote it too."),
+        request.container && request.recordType && request.operation.startsWith("records/") ? a({ class: "link", href: address({ container: request.container, environment: request.environment, screen: "records", params: { type: request.recordType } }) }, `Records of ${request.recordType}`) : null,
+      ] })));
 }

@@ -11,7 +11,7 @@ import { useKeys } from "../core/keys.js";
 import { keptInTab } from "../core/store.js";
 import { plural, time } from "../core/format.js";
 import { parseType, typeName, wireType } from "../core/schema.js";
-import { announce, badge, button, copyable, errorBox, facts, skeleton, toast, uniqueID } from "../elements/parts.js";
+import { announce, badge, button, copyable, errorBox, facts, toast, uniqueID, whileSlow } from "../elements/parts.js";
 import { confirm, menuButton, menuItem, openDialog, openForm } from "../elements/dialog.js";
 import { valueEditor } from "../elements/fields.js";
 import { valueText } from "../elements/values.js";
@@ -182,7 +182,7 @@ export function recordPane({ name, type: newType, close, changes }) {
       button({ label: "Close", icon: "close", kind: "plain", hides: true, onclick: leaveAndClose })),
     form({ class: "pane-body", id: `${titleID}-form`, novalidate: true, onsubmit: (event) => { event.preventDefault(); void save(); } },
       () => (loaded.error.value ? errorBox(loaded.error.value, { retry: loaded.reload }) : null),
-      () => (loaded.isSlow.value && !record.value ? skeleton(8) : null),
+      () => (record.value ? null : whileSlow(loaded, 8)),
       () => (error.value ? errorBox(error.value, { title: "The record was not saved", retry: save }) : null),
       () => {
         void turn.value;

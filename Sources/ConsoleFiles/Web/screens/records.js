@@ -10,7 +10,7 @@ import { schema, schemaState } from "../core/context.js";
 import { useKeys } from "../core/keys.js";
 import { count, plural } from "../core/format.js";
 import { allFields, fieldLabel, hasIndex, indexNames, parseType, systemFields } from "../core/schema.js";
-import { actionsColumn, announce, button, checkbox, empty, errorBox, screenHead, select, skeleton, timeAgo, toast } from "../elements/parts.js";
+import { actionsColumn, announce, button, checkbox, empty, errorBox, screenHead, select, timeAgo, toast, whileSlow } from "../elements/parts.js";
 import { menuButton, menuGroup, menuItem } from "../elements/dialog.js";
 import { needsActing } from "../elements/actas.js";
 import { table } from "../elements/table.js";
@@ -127,18 +127,18 @@ export function recordsScreen() {
   const hasRows = computed(() => rows.value.length > 0 && !first.error.value);
   const state = computed(() => (!schema.value ? "unknown" : types.value.length === 0 ? "empty" : isShut.value ? "shut" : "ready"));
   return div({ class: () => ["with-pane", isPaneOpen.value && "pane-open"] },
-    section({ class: "pane-main" },
+    section({ class: "pane-main", "aria-busy": () => (first.isLoading.value || schemaState.isLoading.value ? "true" : null) },
       screenHead({ title: "Records", detail: () => (isPrivate.value ? (acting.value ? `Private database of ${acting.value.user}` : "Private database") : "Public database"), actions: [
         () => selected.value.size > 0 ? button({ label: `Delete ${plural(selected.value.size, "record")}`, icon: "trash", kind: "danger", denied: mayWrite, onclick: () => deleteSelected([...selected.peek()].map(String), changes.deleted) }) : null,
         button({ label: "New Record", icon: "add", kind: "primary", denied: () => mayWrite() ?? (isShut.value ? "Act as a user first." : type.value ? null : "There is no record type yet."), onclick: create }),
       ] }),
       () => schemaState.error.value && !schema.value ? errorBox(schemaState.error.value, { retry: schemaState.reload }) : null,
-      () => state.value === "unknown" ? () => (schemaState.isSlow.value ? skeleton() : null) : state.value === "empty" ? noTypes() : state.value === "shut" ? [databaseChoice(), needsActing("Private records")] : [
+      () => state.value === "unknown" ? whileSlow(schemaState) : state.value === "empty" ? noTypes() : state.value === "shut" ? [databaseChoice(), needsActing("Private records")] : [
         toolbar({ type, types, columns, first, question, mayWrite, params }),
         () => (type.value ? filterBar({ type: type.value, filters: filters.value }) : unknownType(params.value.type)),
         () => (first.data.value?.explanation && params.value.explain ? explanation(first.data.value.explanation) : null),
         () => (first.error.value ? queryError(first) : null),
-        () => (first.isSlow.value && rows.value.length === 0 ? skeleton(10) : null),
+        () => (rows.value.length === 0 ? whileSlow(first, 10) : null),
         () => !first.error.value && first.data.value !== undefined && rows.value.length === 0 && !marker.value && !first.isLoading.value
           ? empty({ icon: "records", title: filters.value.length ? "No record matches" : `No ${type.value?.name ?? ""} yet`,
             text: filters.value.length ? "No record has all that the filters ask for." : "Records appear here as soon as an app saves one, or you do.",
@@ -151,9 +151,8 @@ export function recordsScreen() {
       return (record || kind) && !isShut.value ? recordPane({ name: record || null, type: kind, changes, close: () => setParams({ record: null, new: null }) }) : null;
     });
 
-  // By keyboard a row is ticked and deleted with the button above: a table has one tab stop.
   function rowTools(row) {
-    return button({ label: `Delete ${row.recordName}`, icon: "trash", kind: "plain", hides: true, class: "row-tool", tabindex: "-1", denied: mayWrite, onclick: () => deleteSelected([row.recordName], changes.deleted) });
+    return button({ label: `Delete ${row.recordName}`, icon: "trash", kind: "plain", hides: true, class: "row-tool", denied: mayWrite, onclick: () => deleteSelected([row.recordName], changes.deleted) });
   }
 
   // The next page is loaded when the end of the last one comes near.

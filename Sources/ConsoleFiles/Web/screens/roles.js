@@ -8,7 +8,7 @@ import { schema, schemaState } from "../core/context.js";
 import { denial, isProduction } from "../core/session.js";
 import { edit, edited } from "../core/draft.js";
 import { isValidName } from "../core/schema.js";
-import { button, errorBox, screenHead, skeleton, textField, toast, view } from "../elements/parts.js";
+import { button, screenHead, textField, toast, view } from "../elements/parts.js";
 import { openForm } from "../elements/dialog.js";
 import { schemaBar, schemaDenial } from "../elements/schemabar.js";
 import { icon } from "../elements/icon.js";
@@ -28,8 +28,7 @@ export function rolesScreen() {
     screenHead({ title: "Security Roles", detail: "Who may create, read and write records of each type in the public database.",
       actions: [button({ label: "New Role", icon: "add", kind: "primary", denied: schemaDenial, onclick: newRole })] }),
     () => (isProduction.value ? div({ class: "notice warn" }, icon("lock"), span("Production’s roles change by Deploy Schema Changes. Members are of each environment, and change here.")) : null),
-    () => (schemaState.error.value && !schema.value ? errorBox(schemaState.error.value, { retry: schemaState.reload }) : null),
-    () => !edited.value ? (schemaState.isSlow.value ? skeleton() : null) : div({ class: "table-scroll block", role: "region", tabindex: "0", "aria-label": "What roles may do" },
+    view({ ...schemaState, data: schema }, { isSteady: true, show: () => div({ class: "table-scroll block", role: "region", tabindex: "0", "aria-label": "What roles may do" }, () => edited.value &&
       html.table({ class: "matrix" }, html.caption({ class: "hidden-text" }, "What roles may do"),
         thead(tr(th({ scope: "col", rowspan: "2" }, "Record Type"), roles().map(([role, words]) => th({ scope: "colgroup", colspan: "3", title: words }, role))),
           tr({ class: "second" }, roles().map(() => permissions.map(([, words]) => th({ scope: "col" }, words))))),
@@ -37,8 +36,8 @@ export function rolesScreen() {
           const has = type.grants.find((grant) => grant.role === role)?.permissions.includes(permission) ?? false;
           // CloudKit has no creator of a record that is not there yet.
           return td(role === "_creator" && permission === "CREATE" ? span({ class: "unset" }, "–") : input({ type: "checkbox", checked: has, disabled: Boolean(schemaDenial()), "aria-label": `${role}: ${words} ${type.name}`,
-            "data-role": `${type.name} ${role} ${permission}`, onchange: (event) => tick(type.name, role, permission, event.target.checked) }));
-        }))))))),
+            onchange: (event) => tick(type.name, role, permission, event.target.checked) }));
+        }))))))) }),
     section({ class: "block" }, h2("Members of custom roles"), p({ class: "muted" }, "A change counts at once, on all nodes."),
       view(members, {
         isEmpty: (list) => list.length === 0,
@@ -57,8 +56,6 @@ function tick(typeName, role, permission, isOn) {
     const now = (grant?.permissions ?? []).filter((each) => each !== permission);
     type.grants = [...type.grants.filter((each) => each.role !== role), { role, permissions: isOn ? [...now, permission] : now }];
   });
-  // The table was drawn anew; the keyboard stays where it was.
-  setTimeout(() => document.querySelector(`[data-role="${typeName} ${role} ${permission}"]`)?.focus(), 20);
 }
 
 function newRole() {

@@ -5,7 +5,7 @@ import { call } from "../core/api.js";
 import { every, resource } from "../core/resource.js";
 import { address, place, setParams } from "../core/router.js";
 import { session } from "../core/session.js";
-import { bytes, count, plural } from "../core/format.js";
+import { bytes, count, milliseconds, plural, rate, share } from "../core/format.js";
 import { badge, button, checkbox, empty, screenHead, select, view } from "../elements/parts.js";
 import { table } from "../elements/table.js";
 import { timeChart } from "../elements/timechart.js";
@@ -17,11 +17,6 @@ const ranges = [["hour", "1 hour"], ["day", "24 hours"], ["month", "30 days"]];
 const groups = ["records/write", "records/read", "changes", "zones", "users", "subscriptions", "assets", "preferences", "notifications", "sign-in", "administration", "other"];
 const tones = ["t4", "t2", "t3", "t5", "t6", "t1"];
 
-/** @param {number | undefined} value */
-const milliseconds = (value) => (value === undefined ? "–" : value < 10 ? `${value.toFixed(1)} ms` : value < 10000 ? `${count(Math.round(value))} ms` : `${(value / 1000).toFixed(1)} s`);
-/** @param {number} value */
-const number = (value) => (value < 10 && value % 1 ? value.toFixed(1) : count(Math.round(value)));
-
 export function telemetryScreen() {
   const params = computed(() => place.value.params);
   const range = computed(() => params.value.range ?? "hour");
@@ -30,7 +25,6 @@ export function telemetryScreen() {
     const { op, all } = params.value;
     return call("GET /admin/1/telemetry", { query: { range: range.value, operation: op, ...(all ? {} : { container, environment }) }, signal: abort });
   });
-  const isThere = computed(() => found.data.value !== undefined);
   const data = () => /** @type {any} */ (found.data.value);
   const isEmpty = computed(() => found.data.value?.points.length === 0);
   every(() => range.peek() === "hour" && found.reload(), 5000);
@@ -43,8 +37,7 @@ export function telemetryScreen() {
     div({ class: "toolbar" },
       label({ class: "inline" }, span("Operation"), select({ value: () => params.value.op ?? "", options: [{ value: "", label: "All" }, ...groups], onchange: (next) => setParams({ op: next }) })),
       () => (session.value?.containers ? null : checkbox({ label: "All containers", checked: () => Boolean(params.value.all), onchange: (isOn) => setParams({ all: isOn ? "1" : null }) }))),
-    // The rest is drawn once; what changes is drawn in its place.
-    view({ ...found, data: ({ get value() { return isThere.value ? true : undefined; } }) }, { show: () => [
+    view(found, { isSteady: true, show: () => [
       () => missingNodes(data().nodes, "their requests are not counted here"),
       () => figures(data()),
       () => (isEmpty.value ? empty({ icon: "telemetry", title: "No request in this time", text: "Charts appear with the first request." }) : [charts(data), breakdown(data)]),
@@ -55,10 +48,9 @@ export function telemetryScreen() {
 function figures({ total, from, until, stepSeconds }) {
   const seconds = Math.max(stepSeconds, (Math.min(Date.now(), until) - from) / 1000);
   const figure = (words, value, detail, tone = "") => div({ class: "card figure-card" }, span({ class: "muted" }, words), strong({ class: ["big", tone] }, value), span({ class: "muted small" }, detail));
-  const share = total.requests ? (total.errors / total.requests) * 100 : 0;
   return div({ class: "cards figure-cards block" },
-    figure("Requests", count(total.requests), `${(total.requests / seconds).toFixed(2)} a second on average`),
-    figure("Errors", count(total.errors), `${share.toFixed(share < 10 ? 1 : 0)} % of the requests`, total.errors ? "warn-text" : ""),
+    figure("Requests", count(total.requests), `${rate(total.requests / seconds)} a second on average`),
+    figure("Errors", count(total.errors), `${share(total.errors, total.requests) || "0.0 %"} of the requests`, total.errors ? "warn-text" : ""),
     figure("p95", milliseconds(total.p95), `p50 ${milliseconds(total.p50)}, p99 ${milliseconds(total.p99)}`),
     figure("Active users", count(total.activeUsers), total.activeUsers > 128 ? "estimated" : "signed in, of all devices"),
     figure("Carried", bytes(total.bytesIn + total.bytesOut), `${bytes(total.bytesIn)} in, ${bytes(total.bytesOut)} out`),
@@ -76,15 +68,15 @@ function charts(data) {
   };
   const hasNotifications = computed(() => total().notifications > 0);
   return div({ class: "chart-grid block" },
-    timeChart({ data, title: "Requests", kind: "bars", text: number, isWhole: true, series: [
+    timeChart({ data, title: "Requests", kind: "bars", text: rate, isWhole: true, series: [
       { name: "answered", tone: "t1", value: (point) => (point.requests ?? 0) - (point.errors ?? 0) }, { name: "failed", tone: "t4", value: (point) => point.errors ?? 0 }] }),
     timeChart({ data, title: "Time to answer", kind: "lines", text: milliseconds, series: [
       { name: "p50", tone: "t1", value: (point) => point.p50 }, { name: "p95", tone: "t3", value: (point) => point.p95 }, { name: "p99", tone: "t4", value: (point) => point.p99 }] }),
-    () => (codes.value ? timeChart({ data, title: "Errors by code", kind: "bars", text: number, isWhole: true, series: errors() }) : null),
+    () => (codes.value ? timeChart({ data, title: "Errors by code", kind: "bars", text: rate, isWhole: true, series: errors() }) : null),
     timeChart({ data, title: "Bandwidth", kind: "bars", text: bytes, series: [
       { name: "in", tone: "t2", value: (point) => point.bytesIn ?? 0 }, { name: "out", tone: "t1", value: (point) => point.bytesOut ?? 0 }] }),
-    timeChart({ data, title: "Active users", kind: "bars", text: number, isWhole: true, series: [{ name: "users", tone: "t5", value: (point) => point.activeUsers ?? 0 }] }),
-    () => (hasNotifications.value ? timeChart({ data, title: "Notifications", kind: "bars", text: number, isWhole: true, series: [{ name: "told", tone: "t6", value: (point) => point.notifications ?? 0 }] }) : null));
+    timeChart({ data, title: "Active users", kind: "bars", text: rate, isWhole: true, series: [{ name: "users", tone: "t5", value: (point) => point.activeUsers ?? 0 }] }),
+    () => (hasNotifications.value ? timeChart({ data, title: "Notifications", kind: "bars", text: rate, isWhole: true, series: [{ name: "told", tone: "t6", value: (point) => point.notifications ?? 0 }] }) : null));
 }
 
 /** @param {() => any} data */

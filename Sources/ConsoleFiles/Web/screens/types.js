@@ -8,7 +8,7 @@ import { useKeys } from "../core/keys.js";
 import { isProduction } from "../core/session.js";
 import { count } from "../core/format.js";
 import { allFields, baseTypes, fieldLabel, hasIndex, indexNames, isValidName, parseType, possibleIndexes, systemFields, typeName, typeText } from "../core/schema.js";
-import { actionsColumn, badge, button, checkbox, errorBox, field, screenHead, select, skeleton, textField } from "../elements/parts.js";
+import { actionsColumn, badge, button, checkbox, field, screenHead, select, textField, view } from "../elements/parts.js";
 import { menuButton, menuItem, openForm } from "../elements/dialog.js";
 import { table } from "../elements/table.js";
 import { schemaBar, schemaDenial } from "../elements/schemabar.js";
@@ -27,11 +27,10 @@ export function schemaScreen({ title, detail, actions, content }) {
   return section({ class: "schema-screen" },
     screenHead({ title, detail, actions }),
     () => isProduction.value ? div({ class: "notice warn" }, icon("lock"), span("Production’s schema is read-only here. Change it in Development, then "), a({ class: "link", href: address({ screen: "deploy", params: {} }) }, "deploy the changes")) : null,
-    () => (schemaState.error.value && !schema.value ? errorBox(schemaState.error.value, { retry: schemaState.reload }) : null),
-    () => !schema.value ? (schemaState.isSlow.value ? skeleton() : null) : div({ class: "split" },
+    view({ ...schemaState, data: schema }, { isSteady: true, show: () => div({ class: "split" },
       nav({ class: "side-list", "aria-label": "Record types" }, () => JSON.parse(typeNames.value).map((/** @type {[string, number]} */ [name, size]) =>
         a({ href: address({ params: { type: name } }), "aria-current": () => (chosen.value?.name === name ? "true" : null) }, span(name), span({ class: "muted small", title: `${size} fields` }, count(size))))),
-      div({ class: "stack" }, () => (chosen.value ? content(chosen.value) : null))),
+      div({ class: "stack" }, () => (chosen.value ? content(chosen.value) : null))) }),
     schemaBar());
 }
 
