@@ -32,10 +32,15 @@ enum NodeRequest: Sendable {
     /// How your replica of the group is: a `ReplicaCondition`.
     case condition(GroupID)
 
-    /// Hold a file durably for a group of yours, and fetch it from one of these nodes if you lack it.
-    case holdAsset(AssetReference, GroupID, from: [NodeID])
+    /// Hold a file durably for a group of yours, and fetch it from one of these nodes if you lack it; where you copy
+    /// that upload of mine, once that has ended.
+    case holdAsset(AssetReference, GroupID, from: [NodeID], after: UploadID? = nil)
     /// The bytes of a range of a file; no bytes where you do not have it whole.
     case readAsset(AssetReference, Range<UInt64>)
+    /// Copy a file that comes in here, for a group of yours, from now on.
+    case followUpload(UploadID, GroupID)
+    /// The block of a file that comes in at you which begins there, once it is there; what the file is, once it is whole.
+    case readUpload(UploadID, from: UInt64)
 
     /// Whether it is answered to a node whose data folder is not (yet) accepted.
     var isAllowedBeforeMembership: Bool {
@@ -69,6 +74,8 @@ enum NodeReply: Sendable {
     case unavailable(String)
     case failed(String)
     case tooLarge(Oversize)
+    /// The upload is over, and this file is durable here.
+    case whole(AssetReference)
 
     init(_ result: Result<[UInt8], ReplicaError>) {
         switch result {
@@ -97,6 +104,7 @@ enum NodeReply: Sendable {
         case .unavailable(let reason): .failure(.unavailable(reason))
         case .failed(let reason): .failure(.failed(reason))
         case .tooLarge(let size): .failure(.tooLarge(size))
+        case .whole: .failure(.failed("an answer about a file"))
         }
     }
 }
@@ -133,11 +141,16 @@ extension NodeRequest: WireCodable {
             writer.field(1, group.rawValue)
             writer.parts(12, replica, index)
         case .condition(let group): writer.field(13, group.rawValue)
-        case .holdAsset(let asset, let group, let sources):
+        case .holdAsset(let asset, let group, let sources, let upload):
             writer.field(1, group.rawValue)
             writer.parts(16, asset, sources)
+            if let upload { writer.field(21, upload.rawValue) }
         case .readAsset(let asset, let range):
             writer.parts(17, asset, range.lowerBound, range.upperBound)
+        case .followUpload(let upload, let group):
+            writer.field(1, group.rawValue)
+            writer.field(22, upload.rawValue)
+        case .readUpload(let upload, let offset): writer.parts(23, upload, offset)
         }
     }
 
@@ -145,6 +158,7 @@ extension NodeRequest: WireCodable {
         var group = GroupID(0)
         var request: NodeRequest?
         var terms = ReadTerms()
+        var upload: UploadID?
         while let field = try reader.nextField() {
             switch field {
             case 1: group = GroupID(try reader.unsigned())
@@ -167,12 +181,17 @@ extension NodeRequest: WireCodable {
             case 20: request = .inquire(try reader.array())
             case 16: request = try reader.parts { .holdAsset($0, group, from: $1) }
             case 17: request = try Self.readAsset(&reader)
+            case 21: upload = UploadID(rawValue: try reader.unsigned())
+            case 22: request = .followUpload(UploadID(rawValue: try reader.unsigned()), group)
+            case 23: request = try reader.parts { .readUpload($0, from: $1) }
             default: try reader.skip()
             }
         }
         switch request {
         case .read(let group, let bytes, _)?: request = .read(group, request: bytes, terms)
         case .propose(let group, let command, _)?: request = .propose(group, command: command, origin: terms.origin)
+        case .holdAsset(let asset, let group, let sources, _)?:
+            request = .holdAsset(asset, group, from: sources, after: upload)
         default: break
         }
         guard let request else { throw .missingField(2) }
@@ -208,6 +227,7 @@ extension NodeReply: WireUnion {
         case .unavailable(let reason): writer.field(8, reason)
         case .tooLarge(let size): size.write(9, to: &writer)
         case .readEnded: writer.field(10, true)
+        case .whole(let asset): asset.write(11, to: &writer)
         }
     }
 
@@ -225,6 +245,7 @@ extension NodeReply: WireUnion {
         case 8: self = .unavailable(try reader.string())
         case 9: self = .tooLarge(try reader.message())
         case 10: self = try reader.flag(.readEnded)
+        case 11: self = .whole(try reader.message())
         default: return nil
         }
     }
