@@ -3,12 +3,38 @@ import PeerTransport
 import RaftCore
 import RecordModel
 
-// Copies of files that are still coming in (decision 0019). Each is a hint: whatever goes wrong with one, `hold` fetches
-// the file afterwards.
+// Copies of files that are still coming in (decision 0019). Each is a hint: whatever goes wrong with one, `hold`
+// fetches the file afterwards.
 extension AssetExchange {
+    /// Answers a peer's question about files.
+    /// - Parameter level: that of a group's replica here; nil where there is none.
+    func serve(
+        _ request: NodeRequest, from node: NodeID, _ answer: @escaping @Sendable (NodeReply) -> Void,
+        level: (GroupID) -> FeatureLevel?
+    ) {
+        func refusal(for group: GroupID) -> NodeReply? {
+            guard let level = level(group) else { return .notLeader(hint: nil) }
+            if level >= .assets { return nil }
+            return .unavailable("the nodes are being upgraded, and have no assets before that")
+        }
+        switch request {
+        case .holdAsset(let asset, let group, let sources, let upload):
+            if let refusal = refusal(for: group) {
+                answer(refusal)
+            } else {
+                hold(asset, from: sources, after: upload, answer)
+            }
+        case .followUpload(let upload, let group):
+            if let refusal = refusal(for: group) { answer(refusal) } else { follow(upload, from: node, answer) }
+        case .readAsset(let asset, let range): read(asset, range, answer)
+        case .readUpload(let upload, let offset): read(upload, from: offset, answer)
+        default: answer(.failed("no question about a file"))
+        }
+    }
+
     /// What peers may ask of an upload of this node.
     func openFeed(of content: AssetContent, for group: GroupID) -> UploadFeed {
-        let id = UploadID(rawValue: platform.random())
+        let id = UploadID(rawValue: max(platform.random(), 1))
         return feeds.open(id, content) { [weak self] in
             guard let self else { return }
             platform.startTask { await self.findFollowers(of: id, in: group) }

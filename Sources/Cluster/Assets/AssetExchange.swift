@@ -177,7 +177,7 @@ package final class AssetExchange: Sendable {
     ///   - hint: nodes that have it, beside the voters.
     ///   - upload: as what it came in here, where some may have copied it meanwhile.
     func hold(
-        _ asset: AssetReference, in group: GroupID, hint: [NodeID], from upload: UploadID? = nil, by deadline: Deadline
+        _ asset: AssetReference, in group: GroupID, hint: [NodeID], from upload: UploadID = .none, by deadline: Deadline
     ) async throws(AssetError) {
         let configuration: Configuration
         do {
@@ -194,7 +194,7 @@ package final class AssetExchange: Sendable {
         if isHere { tally.add(settings.nodeID, nil) }
         for voter in voters where !(isHere && voter == settings.nodeID) {
             if voter == settings.nodeID {
-                hold(asset, from: unique, after: nil) { tally.add(voter, AssetPeers.error(of: $0)) }
+                hold(asset, from: unique, after: .none) { tally.add(voter, AssetPeers.error(of: $0)) }
             } else {
                 let sources = unique.filter { $0 != voter }
                 let request = NodeRequest.holdAsset(asset, group, from: sources, after: upload)
@@ -207,11 +207,11 @@ package final class AssetExchange: Sendable {
     /// Serves `hold` for this node: answers once it has the file durably.
     /// - Parameter upload: as what it came in elsewhere; a copy of that which is being made here is waited for.
     func hold(
-        _ asset: AssetReference, from sources: [NodeID], after upload: UploadID?,
+        _ asset: AssetReference, from sources: [NodeID], after upload: UploadID,
         _ answer: @escaping @Sendable (NodeReply) -> Void
     ) {
         platform.startTask { [self] in
-            if let upload { await follows.awaitEnd(of: upload) }
+            await follows.awaitEnd(of: upload)
             do throws(AssetError) {
                 if try await !renew(asset) { try await pull(asset, from: sources) }
                 answer(.done([]))
@@ -355,10 +355,8 @@ package struct AssetBytes: AsyncSequence, Sendable {
 }
 
 extension ClusterNode {
-    /// Begins a file that comes in.
-    /// - Parameters:
-    ///   - limit: the most bytes that it may have.
-    ///   - group: whose replicas may copy it while it comes in; nil for none.
+    /// Begins a file that comes in; the replicas of a group, if one is named, may copy it meanwhile.
+    /// - Parameter limit: the most bytes that it may have.
     /// - Throws: `AssetError.diskFull`, or `.unavailable` where too many are received already.
     package func receiveAsset(limit: UInt64, for group: GroupID? = nil) async throws(AssetError) -> AssetUpload {
         try await assets.receive(limit: limit, for: group)
@@ -372,13 +370,9 @@ extension ClusterNode {
 
     /// Has a majority of a group's replicas hold a file durably, and keep it for a day from now at least. To be called
     /// after an upload, before its receipt is given, and before a command is submitted that newly names the file.
-    /// - Parameter upload: as what it just came in here.
     /// - Throws: `AssetError.missing` where no node has it; `.diskFull`, `.unavailable` where too few can hold it.
-    package func holdAsset(
-        _ asset: AssetReference, in group: GroupID, from upload: AssetUpload? = nil
-    ) async throws(AssetError) {
-        try await assets.hold(
-            asset, in: group, hint: map.holders(of: group), from: upload?.feed?.id, by: deadline())
+    package func holdAsset(_ asset: AssetReference, in group: GroupID) async throws(AssetError) {
+        try await assets.hold(asset, in: group, hint: map.holders(of: group), by: deadline())
     }
 
     /// The bytes of a range of a file, which lies within its size: from here, or from another node.

@@ -228,7 +228,7 @@ struct AssetWriter {
                 chunks += 1
             }
         }
-        // So that there is less to wait for at the end. Each time costs the disk's driver as much, however little it is.
+        // So that there is less to wait for at the end. Each time costs the driver as much, however little it is.
         guard position - begun >= Self.beginBytes else { return }
         disk.beginSync(file, begun..<position)
         begun = position

@@ -1,3 +1,4 @@
+package import RaftCore
 package import RecordModel
 import Storage
 import Synchronization
@@ -160,6 +161,17 @@ package final class AssetUpload: Sendable {
             await drop()
             throw AssetError(error)
         }
+    }
+}
+
+extension AssetUpload {
+    /// Has a majority of a group's replicas hold what this was, as `ClusterNode.holdAsset` does; those that copied it
+    /// while it came in, by that copy.
+    package func hold(
+        _ asset: AssetReference, in group: GroupID, of node: ClusterNode
+    ) async throws(AssetError) {
+        try await node.assets.hold(
+            asset, in: group, hint: node.map.holders(of: group), from: feed?.id ?? .none, by: node.deadline())
     }
 }
 

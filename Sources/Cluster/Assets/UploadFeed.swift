@@ -6,12 +6,16 @@ import Wire
 struct UploadID: RawRepresentable, Hashable, Sendable, CustomStringConvertible, WireValue {
     var rawValue: UInt64
     var description: String { String(rawValue, radix: 16) }
+
+    /// No upload.
+    static let none = UploadID(rawValue: 0)
+    static var absent: UploadID? { none }
 }
 
 /// Gives the blocks of a file that comes in to the peers that copy it meanwhile. Any thread.
 ///
-/// A block that a peer waits for is answered from memory as soon as it is written; one that comes late is read back from
-/// the file. So nothing is kept for a slow peer, and nobody waits for it.
+/// A block that a peer waits for is answered from memory as soon as it is written; one that comes late is read back
+/// from the file. So nothing is kept for a slow peer, and nobody waits for it.
 final class UploadFeed: Sendable {
     typealias Answer = @Sendable (NodeReply) -> Void
 
@@ -82,8 +86,8 @@ final class UploadFeed: Sendable {
     }
 
     /// Answers with the block at an offset once it is there, or with how the upload ended.
-    /// - Returns: the bytes to read back from the file and to answer with, and where the file ends at present; nil where
-    ///   the answer is the feed's.
+    /// - Returns: the bytes to read back from the file and to answer with, and where the file ends at present; nil
+    ///   where the answer is the feed's.
     func read(from offset: UInt64, _ answer: @escaping Answer) -> (range: Range<UInt64>, size: UInt64)? {
         enum Way {
             case reply(NodeReply)

@@ -156,24 +156,7 @@ extension Lane: PeerTransportDelegate {
         _ request: NodeRequest, from node: NodeID, _ answer: @escaping @Sendable (NodeReply) -> Void
     ) {
         guard let assets else { return answer(.unavailable("node \(settings.nodeID) is starting")) }
-        switch request {
-        case .holdAsset(let asset, let group, let sources, let upload):
-            if let refusal = refusal(ofFilesFor: group) { return answer(refusal) }
-            assets.hold(asset, from: sources, after: upload, answer)
-        case .followUpload(let upload, let group):
-            if let refusal = refusal(ofFilesFor: group) { return answer(refusal) }
-            assets.follow(upload, from: node, answer)
-        case .readAsset(let asset, let range): assets.read(asset, range, answer)
-        case .readUpload(let upload, let offset): assets.read(upload, from: offset, answer)
-        default: answer(.failed("no question about a file"))
-        }
-    }
-
-    /// Why this node takes no files for a group; nil where it does.
-    private func refusal(ofFilesFor group: GroupID) -> NodeReply? {
-        guard let replica = replicas[group] else { return .notLeader(hint: nil) }
-        if replica.applier.level >= .assets { return nil }
-        return .unavailable("the nodes are being upgraded, and have no assets before that")
+        assets.serve(request, from: node, answer) { replicas[$0]?.applier.level }
     }
 
     private func ticket(of terms: ReadTerms) -> ReadTicket {

@@ -34,12 +34,12 @@ enum NodeRequest: Sendable {
 
     /// Hold a file durably for a group of yours, and fetch it from one of these nodes if you lack it; where you copy
     /// that upload of mine, once that has ended.
-    case holdAsset(AssetReference, GroupID, from: [NodeID], after: UploadID? = nil)
+    case holdAsset(AssetReference, GroupID, from: [NodeID], after: UploadID = .none)
     /// The bytes of a range of a file; no bytes where you do not have it whole.
     case readAsset(AssetReference, Range<UInt64>)
     /// Copy a file that comes in here, for a group of yours, from now on.
     case followUpload(UploadID, GroupID)
-    /// The block of a file that comes in at you which begins there, once it is there; what the file is, once it is whole.
+    /// The block that begins there of a file that comes in at you, once it is there; once it is whole, what the file is.
     case readUpload(UploadID, from: UInt64)
 
     /// Whether it is answered to a node whose data folder is not (yet) accepted.
@@ -143,14 +143,11 @@ extension NodeRequest: WireCodable {
         case .condition(let group): writer.field(13, group.rawValue)
         case .holdAsset(let asset, let group, let sources, let upload):
             writer.field(1, group.rawValue)
-            writer.parts(16, asset, sources)
-            if let upload { writer.field(21, upload.rawValue) }
+            writer.parts(16, asset, sources, upload)
         case .readAsset(let asset, let range):
             writer.parts(17, asset, range.lowerBound, range.upperBound)
-        case .followUpload(let upload, let group):
-            writer.field(1, group.rawValue)
-            writer.field(22, upload.rawValue)
-        case .readUpload(let upload, let offset): writer.parts(23, upload, offset)
+        case .followUpload(let upload, let group): writer.parts(21, upload, group)
+        case .readUpload(let upload, let offset): writer.parts(22, upload, offset)
         }
     }
 
@@ -158,7 +155,6 @@ extension NodeRequest: WireCodable {
         var group = GroupID(0)
         var request: NodeRequest?
         var terms = ReadTerms()
-        var upload: UploadID?
         while let field = try reader.nextField() {
             switch field {
             case 1: group = GroupID(try reader.unsigned())
@@ -179,19 +175,16 @@ extension NodeRequest: WireCodable {
             case 18: terms.isAfterLog = try reader.bool()
             case 19: terms.origin = try reader.array()
             case 20: request = .inquire(try reader.array())
-            case 16: request = try reader.parts { .holdAsset($0, group, from: $1) }
+            case 16: request = try reader.parts { .holdAsset($0, group, from: $1, after: $2) }
             case 17: request = try Self.readAsset(&reader)
-            case 21: upload = UploadID(rawValue: try reader.unsigned())
-            case 22: request = .followUpload(UploadID(rawValue: try reader.unsigned()), group)
-            case 23: request = try reader.parts { .readUpload($0, from: $1) }
+            case 21: request = try reader.parts(Self.followUpload)
+            case 22: request = try reader.parts { .readUpload($0, from: $1) }
             default: try reader.skip()
             }
         }
         switch request {
         case .read(let group, let bytes, _)?: request = .read(group, request: bytes, terms)
         case .propose(let group, let command, _)?: request = .propose(group, command: command, origin: terms.origin)
-        case .holdAsset(let asset, let group, let sources, _)?:
-            request = .holdAsset(asset, group, from: sources, after: upload)
         default: break
         }
         guard let request else { throw .missingField(2) }

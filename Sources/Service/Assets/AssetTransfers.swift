@@ -134,7 +134,7 @@ package final class IncomingAsset: Sendable {
             expires = service.now + AssetReceipt.lifeMilliseconds
             end()
             service.peerExchange.didUpload(asset, by: owner, until: expires)
-            try await service.node.holdAsset(asset, in: service.node.map.group(of: ticket.zone), from: file)
+            try await file.hold(asset, in: service.node.map.group(of: ticket.zone), of: service.node)
         } catch {
             throw RequestFailure(error)
         }

@@ -93,7 +93,7 @@ extension WaitingClusterSuites.AssetClusterTests {
         let (upload, group) = try await begin(bytes, on: cluster, copiedBy: 2)
         #expect(try incoming(cluster, 3).isEmpty)
         let asset = try await upload.finish()
-        try await cluster.node(1).holdAsset(asset, in: group, from: upload)
+        try await upload.hold(asset, in: group, of: cluster.node(1))
         #expect(try await earlyPulls(cluster) == [1, 0])
         for id in 2...3 as ClosedRange<UInt64> {
             #expect(try await download(asset, from: cluster.node(id)) == bytes)
@@ -123,7 +123,7 @@ extension WaitingClusterSuites.AssetClusterTests {
         }
         let (upload, group) = try await begin(bytes(700_000), on: cluster, copiedBy: 3)
         let asset = try await upload.finish()
-        try await cluster.node(1).holdAsset(asset, in: group, from: upload)
+        try await upload.hold(asset, in: group, of: cluster.node(1))
         #expect(try await earlyPulls(cluster) == [0, 1])
         try await cluster.shutDown()
     }
@@ -137,7 +137,7 @@ extension WaitingClusterSuites.AssetClusterTests {
         try await upload.write(bytes(900_000))
         try await awaitTrue("the copy goes") { try incoming(cluster, 2).isEmpty }
         let asset = try await upload.finish()
-        try await cluster.node(1).holdAsset(asset, in: group, from: upload)
+        try await upload.hold(asset, in: group, of: cluster.node(1))
         #expect(try await cluster.node(3).assets.holds(asset))
         #expect(try await !cluster.node(2).assets.holds(asset))
         #expect(try incoming(cluster, 2).isEmpty)
@@ -153,7 +153,7 @@ extension WaitingClusterSuites.AssetClusterTests {
         let bytes = bytes(1_500_000)
         let (upload, group) = try await begin(bytes, on: cluster, copiedBy: 2)
         let asset = try await upload.finish()
-        try await cluster.node(1).holdAsset(asset, in: group, from: upload)
+        try await upload.hold(asset, in: group, of: cluster.node(1))
         #expect(try await cluster.node(3).assets.holds(asset))
         disk.open()
         try await awaitTrue("node 2 holds it") { try await cluster.node(2).assets.holds(asset) }
