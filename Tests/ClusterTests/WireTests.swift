@@ -1,6 +1,7 @@
 import Authorization
 import Directory
 import KeyValueStore
+import PeerTransport
 import RaftCore
 import RecordModel
 import RecordStore
@@ -96,12 +97,17 @@ struct ClusterWireTests {
             group: GroupID(4), snapshotID: 9, term: Term(3), leader: ReplicaID(1), mark: mark, offset: 10,
             totalBytes: 12,
             fileHash: [7], bytes: [1, 2])
+        let asset = AssetReference(sha256: [UInt8](repeating: 5, count: 32), size: 9)
         for request in [
             NodeRequest.propose(GroupID(3), command: [1, 2]), .propose(GroupID(0), command: []),
             .propose(GroupID(3), command: [1, 2], origin: Array(1...16)), .inquire([4]),
             .read(GroupID(2), request: [3], ReadTerms(container: "c", milliseconds: 7, isAfterLog: true)),
             .read(GroupID(2), request: [3], ReadTerms(origin: Array(1...16))),
             .read(GroupID(2), request: [], ReadTerms()), .snapshot(chunk),
+            .holdAsset(asset, GroupID(2), from: [NodeID(1)]),
+            .holdAsset(asset, GroupID(2), from: [NodeID(1), NodeID(2)], after: UploadID(rawValue: .max)),
+            .readAsset(asset, 3..<9), .followUpload(UploadID(rawValue: 7), GroupID(2)),
+            .readUpload(UploadID(rawValue: 7), from: 0), .readUpload(UploadID(rawValue: .max), from: 262_144),
         ] {
             #expect("\(try NodeRequest(decoding: request.encoded()))" == "\(request)")
         }
@@ -110,7 +116,7 @@ struct ClusterWireTests {
             .diskFull,
             .superseded, .readEnded,
             .outcomeUnknown("o"), .failed("f"), .tooLarge(Oversize(.request, bytes: 9, bytesMax: 8)),
-            .tooLarge(Oversize(.answer, bytes: 9, bytesMax: 8)),
+            .tooLarge(Oversize(.answer, bytes: 9, bytesMax: 8)), .whole(asset),
         ] {
             #expect("\(try NodeReply(decoding: reply.encoded()))" == "\(reply)")
         }

@@ -9,22 +9,27 @@ import Wire
 
 /// The files that records name: takes them in, has them held by a group's replicas, and reads them.
 ///
-/// One thing moves bytes between nodes: `pull`, which fetches a whole file. Only downloads at a node without the file
-/// read single pieces from a peer. Nothing waits for a disk but the threads of `pool`.
+/// One thing moves bytes between nodes: who is to have a file asks for its pieces (`pull`), from `follow` on where it
+/// still comes in. Only downloads at a node without the file read single pieces and keep nothing. Nothing waits for a
+/// disk but the threads of `pool`.
 package final class AssetExchange: Sendable {
     let settings: NodeSettings
     let platform: any NodePlatform
     let files: AssetFiles
     let pool: BlockingPool
-    private let router: Router
-    private let peers: AssetPeers
-    private let pulls: AssetPulls
+    let router: Router
+    let peers: AssetPeers
+    private let pulls: AssetPulls<[UInt8]>
+    /// Uploads of other nodes that are copied here while they come in.
+    let follows: AssetPulls<UploadID>
+    /// Those of this node.
+    let feeds = UploadFeeds()
     private let uploads = Mutex(0)
     private let served = Mutex(0)
     let counters = AssetCounters()
     /// The time with which files are marked that are to be kept from now on.
     private let stampMilliseconds: @Sendable () -> Int64
-    private let logger: Logger
+    let logger: Logger
 
     /// Pieces that are read for peers at once: 8 MB.
     private static let servedMax = 32
@@ -42,12 +47,14 @@ package final class AssetExchange: Sendable {
         stampMilliseconds = { clockWatch.knownMilliseconds ?? AssetFiles.unknownMilliseconds }
         peers = AssetPeers(transport: transport, settings: settings.assets, clock: platform.clock)
         pulls = AssetPulls(runningMax: settings.assets.pullsMax)
+        follows = AssetPulls(runningMax: settings.assets.uploadsMax)
     }
 
     // MARK: On this node
 
     /// Begins a file that comes in.
-    func receive(limit: UInt64) async throws(AssetError) -> AssetUpload {
+    /// - Parameter group: whose voters may copy it meanwhile; nil for none.
+    func receive(limit: UInt64, for group: GroupID?) async throws(AssetError) -> AssetUpload {
         let isTaken = uploads.withLock { count in
             guard count < settings.assets.uploadsMax else { return false }
             count += 1
@@ -56,21 +63,24 @@ package final class AssetExchange: Sendable {
         guard isTaken else { throw .unavailable("this node takes as many uploads as it may; try again") }
         let ended: @Sendable () -> Void = { [weak self] in self?.uploads.withLock { $0 -= 1 } }
         do {
-            return try await begin(limit: min(limit, AssetReference.sizeMax), ended)
+            return try await begin(limit: min(limit, AssetReference.sizeMax), for: group, ended)
         } catch {
             ended()
             throw AssetError(error)
         }
     }
 
-    private func begin(limit: UInt64, _ ended: @escaping @Sendable () -> Void = {}) async throws -> AssetUpload {
+    func begin(
+        limit: UInt64, for group: GroupID? = nil, _ ended: @escaping @Sendable () -> Void = {}
+    ) async throws -> AssetUpload {
         let writer = try await pool.run { [files, settings] in
             try files.requireSpace(settings.assets)
             return try files.begin(limit: limit)
         }
         return AssetUpload(
             files: files, platform: platform, pool: pool, settings: settings.assets, writer: writer,
-            stampMilliseconds: stampMilliseconds, ended: ended)
+            feed: group.map { openFeed(of: writer.content, for: $0) }, stampMilliseconds: stampMilliseconds,
+            ended: ended)
     }
 
     /// Whether this node has a file; if so, it keeps it for as long as one that was just received.
@@ -129,7 +139,7 @@ package final class AssetExchange: Sendable {
     private func fetch(_ asset: AssetReference, from sources: [NodeID]) async throws -> Bool {
         let file = try await begin(limit: asset.size)
         do {
-            try await receive(asset, from: sources, in: file)
+            try await receive(asset, after: 0, from: sources, in: file)
         } catch {
             await file.abandon()
             throw error
@@ -142,10 +152,12 @@ package final class AssetExchange: Sendable {
         }
     }
 
-    /// Reads a file from the first source, and goes on with the next where one fails.
-    private func receive(_ asset: AssetReference, from sources: [NodeID], in file: AssetUpload) async throws {
+    /// Reads a file behind what is there from the first source, and goes on with the next where one fails.
+    func receive(
+        _ asset: AssetReference, after start: UInt64, from sources: [NodeID], in file: AssetUpload
+    ) async throws {
         let sources = AssetSources(sources)
-        var offset: UInt64 = 0
+        var offset = start
         while offset < asset.size {
             guard let source = sources.first else { throw sources.failure }
             do {
@@ -161,10 +173,12 @@ package final class AssetExchange: Sendable {
     }
 
     /// Has a majority of a group's voters hold a file durably.
-    /// - Parameter hint: nodes that have it, beside the voters.
-    func hold(_ asset: AssetReference, in group: GroupID, hint: [NodeID], by deadline: Deadline)
-        async throws(AssetError)
-    {
+    /// - Parameters:
+    ///   - hint: nodes that have it, beside the voters.
+    ///   - upload: as what it came in here, where some may have copied it meanwhile.
+    func hold(
+        _ asset: AssetReference, in group: GroupID, hint: [NodeID], from upload: UploadID = .none, by deadline: Deadline
+    ) async throws(AssetError) {
         let configuration: Configuration
         do {
             configuration = try await router.members(of: group, by: deadline).configuration
@@ -180,18 +194,24 @@ package final class AssetExchange: Sendable {
         if isHere { tally.add(settings.nodeID, nil) }
         for voter in voters where !(isHere && voter == settings.nodeID) {
             if voter == settings.nodeID {
-                hold(asset, from: unique) { tally.add(voter, AssetPeers.error(of: $0)) }
+                hold(asset, from: unique, after: .none) { tally.add(voter, AssetPeers.error(of: $0)) }
             } else {
                 let sources = unique.filter { $0 != voter }
-                peers.hold(asset, of: group, at: voter, from: sources) { tally.add(voter, $0) }
+                let request = NodeRequest.holdAsset(asset, group, from: sources, after: upload)
+                peers.hold(request, at: voter) { tally.add(voter, $0) }
             }
         }
         if let error = await tally.result() { throw error }
     }
 
     /// Serves `hold` for this node: answers once it has the file durably.
-    func hold(_ asset: AssetReference, from sources: [NodeID], _ answer: @escaping @Sendable (NodeReply) -> Void) {
+    /// - Parameter upload: as what it came in elsewhere; a copy of that which is being made here is waited for.
+    func hold(
+        _ asset: AssetReference, from sources: [NodeID], after upload: UploadID,
+        _ answer: @escaping @Sendable (NodeReply) -> Void
+    ) {
         platform.startTask { [self] in
+            await follows.awaitEnd(of: upload)
             do throws(AssetError) {
                 if try await !renew(asset) { try await pull(asset, from: sources) }
                 answer(.done([]))
@@ -217,6 +237,13 @@ package final class AssetExchange: Sendable {
     func read(
         _ asset: AssetReference, _ range: Range<UInt64>, _ answer: @escaping @Sendable (NodeReply) -> Void
     ) {
+        serve(answer) { [files] in try files.open(asset)?.bytes(range) ?? [] }
+    }
+
+    /// Answers a peer with bytes of a disk, on a thread for that.
+    func serve(
+        _ answer: @escaping @Sendable (NodeReply) -> Void, _ read: @escaping @Sendable () throws -> [UInt8]
+    ) {
         let isTaken = served.withLock { count in
             guard count < Self.servedMax else { return false }
             count += 1
@@ -228,10 +255,10 @@ package final class AssetExchange: Sendable {
             answer(reply)
         }
         do throws(QueueFull) {
-            try pool.submit { [files] isActive in
+            try pool.submit { isActive in
                 guard isActive else { return end(.unavailable("the node is stopping")) }
                 do {
-                    end(.done(try files.open(asset)?.bytes(range) ?? []))
+                    end(.done(try read()))
                 } catch {
                     end(AssetPeers.reply(AssetError(error)))
                 }
@@ -328,11 +355,11 @@ package struct AssetBytes: AsyncSequence, Sendable {
 }
 
 extension ClusterNode {
-    /// Begins a file that comes in.
+    /// Begins a file that comes in; the replicas of a group, if one is named, may copy it meanwhile.
     /// - Parameter limit: the most bytes that it may have.
     /// - Throws: `AssetError.diskFull`, or `.unavailable` where too many are received already.
-    package func receiveAsset(limit: UInt64) async throws(AssetError) -> AssetUpload {
-        try await assets.receive(limit: limit)
+    package func receiveAsset(limit: UInt64, for group: GroupID? = nil) async throws(AssetError) -> AssetUpload {
+        try await assets.receive(limit: limit, for: group)
     }
 
     /// Whether every node of the cluster knows of assets, as far as this one knows.

@@ -92,38 +92,17 @@ struct AssetCipher: Sendable {
     }
 }
 
-/// An asset's file that is being read. Any number of threads may.
-struct AssetFile: Sendable {
-    let reference: AssetReference
-    private let file: DiskFile
-    private let disk: any LogDisk
-    private let cipher: AssetCipher?
+/// What is in a file, in the clear. Any number of threads may read it, also while more is written behind.
+struct AssetContent: Sendable {
+    let file: DiskFile
+    let disk: any LogDisk
+    let cipher: AssetCipher?
 
-    /// - Throws: `AssetError.missing` where the file is no file of ours; `DiskError`.
-    init(_ file: DiskFile, sha256: [UInt8], disk: any LogDisk, key: SymmetricKey?) throws {
-        let header = try disk.bytes(of: file, at: 0, count: AssetFormat.headerBytes)
-        guard let cipher = AssetFormat.cipher(of: header, key: key),
-            let size = AssetFormat.size(ofFile: UInt64(try file.size()), isSealed: cipher != nil)
-        else { throw AssetError.missing }
-        reference = AssetReference(sha256: sha256, size: size)
-        self.file = file
-        self.disk = disk
-        self.cipher = cipher
-    }
-
-    /// Whether another one is the same file on the disk, not only one of the same name.
-    func isSame(as other: AssetFile) throws(DiskError) -> Bool { try file.isSame(as: other.file) }
-
-    /// When it was last asked to be kept, in milliseconds since 1970.
-    func modified() throws(DiskError) -> Int64 { try file.modified() }
-
-    /// Asks to keep it, durably.
-    func renew(_ time: Int64) throws(DiskError) { try disk.stamp(file, time) }
-
-    /// The bytes of a range, which lies within the file.
+    /// The bytes of a range.
+    /// - Parameter size: where the content ends; it has a range's end, and the end of its last chunk, within it.
     /// - Throws: `AssetError.missing` where the bytes are damaged and that can be seen; `DiskError`.
-    func bytes(_ range: Range<UInt64>) throws -> [UInt8] {
-        precondition(range.upperBound <= reference.size, "\(range) of \(reference.size) bytes")
+    func bytes(_ range: Range<UInt64>, of size: UInt64) throws -> [UInt8] {
+        precondition(range.upperBound <= size, "\(range) of \(size) bytes")
         guard let cipher else {
             let bytes = try disk.bytes(
                 of: file, at: AssetFormat.headerBytes + Int(range.lowerBound), count: range.count)
@@ -132,11 +111,12 @@ struct AssetFile: Sendable {
         }
         let chunkBytes = UInt64(AssetFormat.chunkBytes)
         var bytes: [UInt8] = []
+        bytes.reserveCapacity(range.count)
         var offset = range.lowerBound
         while offset < range.upperBound {
             let chunk = offset / chunkBytes
             let start = chunk * chunkBytes
-            let plainBytes = Int(min(chunkBytes, reference.size - start))
+            let plainBytes = Int(min(chunkBytes, size - start))
             let position = AssetFormat.headerBytes + Int(start) + Int(chunk) * AssetFormat.tagBytes
             let sealed = try disk.bytes(of: file, at: position, count: plainBytes + AssetFormat.tagBytes)
             guard let plain = try? cipher.open(sealed, chunk: chunk), plain.count == plainBytes else {
@@ -150,6 +130,35 @@ struct AssetFile: Sendable {
     }
 }
 
+/// An asset's file that is being read. Any number of threads may.
+struct AssetFile: Sendable {
+    let reference: AssetReference
+    private let content: AssetContent
+
+    /// - Throws: `AssetError.missing` where the file is no file of ours; `DiskError`.
+    init(_ file: DiskFile, sha256: [UInt8], disk: any LogDisk, key: SymmetricKey?) throws {
+        let header = try disk.bytes(of: file, at: 0, count: AssetFormat.headerBytes)
+        guard let cipher = AssetFormat.cipher(of: header, key: key),
+            let size = AssetFormat.size(ofFile: UInt64(try file.size()), isSealed: cipher != nil)
+        else { throw AssetError.missing }
+        reference = AssetReference(sha256: sha256, size: size)
+        content = AssetContent(file: file, disk: disk, cipher: cipher)
+    }
+
+    /// Whether another one is the same file on the disk, not only one of the same name.
+    func isSame(as other: AssetFile) throws(DiskError) -> Bool { try content.file.isSame(as: other.content.file) }
+
+    /// When it was last asked to be kept, in milliseconds since 1970.
+    func modified() throws(DiskError) -> Int64 { try content.file.modified() }
+
+    /// Asks to keep it, durably.
+    func renew(_ time: Int64) throws(DiskError) { try content.disk.stamp(content.file, time) }
+
+    /// The bytes of a range, which lies within the file.
+    /// - Throws: `AssetError.missing` where the bytes are damaged and that can be seen; `DiskError`.
+    func bytes(_ range: Range<UInt64>) throws -> [UInt8] { try content.bytes(range, of: reference.size) }
+}
+
 /// An asset's file that is being written, hashed on the way. Belongs to one thread at a time.
 struct AssetWriter {
     let path: String
@@ -161,8 +170,13 @@ struct AssetWriter {
     private var pending: [UInt8] = []
     private var chunks: UInt64 = 0
     private var position = AssetFormat.headerBytes
+    /// Up to where the system was asked to bring it to the disk.
+    private var begun = AssetFormat.headerBytes
     private var hasher = SHA256()
     private(set) var size: UInt64 = 0
+
+    /// What was written, for others to read meanwhile: all chunks but the last are there.
+    var content: AssetContent { AssetContent(file: file, disk: disk, cipher: cipher) }
 
     init(path: String, limit: UInt64, salt: [UInt8], disk: any LogDisk, key: SymmetricKey?) throws(DiskError) {
         self.path = path
@@ -173,6 +187,8 @@ struct AssetWriter {
         try disk.writeAll(AssetFormat.header(isSealed: key != nil, salt: salt), to: file, at: 0)
     }
 
+    private static let beginBytes = 2 << 20
+
     /// - Throws: `AssetError.tooLarge`, `DiskError`; then the file is of no use.
     mutating func write(_ bytes: [UInt8]) throws {
         size += UInt64(bytes.count)
@@ -181,7 +197,7 @@ struct AssetWriter {
         if pending.isEmpty { pending = bytes } else { pending += bytes }
         let whole = pending.count - pending.count % AssetFormat.chunkBytes
         try put(whole)
-        pending = Array(pending[whole...])
+        pending = whole == pending.count ? [] : Array(pending[whole...])
     }
 
     /// Writes what is left and makes it durable under the file's present name.
@@ -194,7 +210,6 @@ struct AssetWriter {
 
     /// Writes the first bytes of those that are pending, chunk by chunk; only a file's last chunk is shorter.
     private mutating func put(_ count: Int) throws {
-        let before = position
         let bytes = pending
         try bytes.withUnsafeBytes { bytes in
             for start in stride(from: 0, to: count, by: AssetFormat.chunkBytes) {
@@ -213,7 +228,9 @@ struct AssetWriter {
                 chunks += 1
             }
         }
-        // So that there is less to wait for at the end.
-        disk.beginSync(file, before..<position)
+        // So that there is less to wait for at the end. Each time costs the driver as much, however little it is.
+        guard position - begun >= Self.beginBytes else { return }
+        disk.beginSync(file, begun..<position)
+        begun = position
     }
 }

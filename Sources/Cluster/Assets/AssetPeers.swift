@@ -16,6 +16,8 @@ struct AssetPeers: Sendable {
     static let busyMilliseconds: UInt64 = 150
     /// Pieces of one file that are asked for ahead: 1 MB.
     private static let window = 4
+    /// Blocks of an upload that are asked for ahead: another one comes and one is being written meanwhile.
+    private static let blocksAhead: UInt64 = 2
 
     /// Why a peer gave no piece. Another one may.
     struct Failure: Error, CustomStringConvertible {
@@ -70,12 +72,46 @@ struct AssetPeers: Sendable {
         }
     }
 
+    /// Has a node copy a file that comes in here, from now on.
+    /// - Returns: whether it does; one of an earlier build does not.
+    func follow(_ upload: UploadID, of group: GroupID, at node: NodeID) async -> Bool {
+        let bytes = try? await ask(.followUpload(upload, group), node, settings.pieceMilliseconds).get()
+        guard let bytes, case .done? = try? NodeReply(decoding: bytes) else { return false }
+        return true
+    }
+
+    /// Reads a file while it comes in at a node, block after block. The next ones are asked for while `body` has one.
+    /// - Returns: what the file is, once the node has it whole. Blocks that were not read until then are left.
+    /// - Throws: `Failure`; what `body` throws.
+    func blocks(
+        of upload: UploadID, at node: NodeID, _ body: ([UInt8]) async throws -> Void
+    ) async throws -> AssetReference {
+        // Who sends the file may be slow; where the node goes away, its connection says so.
+        func ask(from offset: UInt64) -> EventLoopFuture<[UInt8]> {
+            self.ask(.readUpload(upload, from: offset), node, settings.uploadMilliseconds)
+        }
+        var offset: UInt64 = 0
+        var window = Deque((0..<Self.blocksAhead).map { ask(from: $0 * AssetBytes.pieceBytes) })
+        while let reply = window.popFirst() {
+            var answer = try NodeReply(decoding: try await reply.get())
+            while case .overloaded = answer {
+                try await clock.sleep(milliseconds: Self.busyMilliseconds)
+                answer = try NodeReply(decoding: try await ask(from: offset).get())
+            }
+            if case .whole(let asset) = answer { return asset }
+            guard case .done(let block) = answer, block.count == AssetBytes.pieceBytes else {
+                throw Failure(description: "\(answer)")
+            }
+            offset += AssetBytes.pieceBytes
+            window.append(ask(from: offset + (Self.blocksAhead - 1) * AssetBytes.pieceBytes))
+            try await body(block)
+        }
+        throw CancellationError()
+    }
+
     /// Has a node hold a file; `done` is called once, with why it does not.
-    func hold(
-        _ asset: AssetReference, of group: GroupID, at node: NodeID, from sources: [NodeID],
-        _ done: @escaping @Sendable (AssetError?) -> Void
-    ) {
-        ask(.holdAsset(asset, group, from: sources), node, settings.holdMilliseconds).whenComplete { result in
+    func hold(_ request: NodeRequest, at node: NodeID, _ done: @escaping @Sendable (AssetError?) -> Void) {
+        ask(request, node, settings.holdMilliseconds).whenComplete { result in
             switch result {
             case .success(let bytes):
                 done((try? NodeReply(decoding: bytes)).map(Self.error) ?? .unavailable("an unreadable answer"))
@@ -178,14 +214,14 @@ final class AssetTally: Sendable {
 }
 
 /// Which files are being fetched: each once, a few at a time, and a bounded number in line.
-final class AssetPulls: Sendable {
+final class AssetPulls<File: Hashable & Sendable>: Sendable {
     private struct State {
-        var running: Set<[UInt8]> = []
-        var waiting: Deque<(hash: [UInt8], continuation: CheckedContinuation<Void, Never>)> = []
+        var running: Set<File> = []
+        var waiting: Deque<(file: File, continuation: CheckedContinuation<Void, Never>)> = []
     }
 
     private let runningMax: Int
-    private static let waitingMax = 1_024
+    private let waitingMax = 1_024
     private let state = Mutex(State())
 
     init(runningMax: Int) { self.runningMax = runningMax }
@@ -195,16 +231,16 @@ final class AssetPulls: Sendable {
 
     /// Waits until no other call fetches the file and there is a place; then `leave` must be called.
     /// - Returns: false, at once, where too many wait.
-    func enter(_ hash: [UInt8]) async -> Bool {
-        let isFull = state.withLock { $0.waiting.count >= Self.waitingMax }
+    func enter(_ file: File) async -> Bool {
+        let isFull = state.withLock { $0.waiting.count >= waitingMax }
         if isFull { return false }
         await withCheckedContinuation { continuation in
             let isIn = state.withLock { state in
-                guard state.running.count < runningMax, !state.running.contains(hash) else {
-                    state.waiting.append((hash, continuation))
+                guard state.running.count < runningMax, !state.running.contains(file) else {
+                    state.waiting.append((file, continuation))
                     return false
                 }
-                state.running.insert(hash)
+                state.running.insert(file)
                 return true
             }
             if isIn { continuation.resume() }
@@ -212,15 +248,30 @@ final class AssetPulls: Sendable {
         return true
     }
 
-    func leave(_ hash: [UInt8]) {
+    /// As `enter`, without waiting.
+    /// - Returns: false where another call fetches the file, or there is no place.
+    func enterNow(_ file: File) -> Bool {
+        state.withLock { state in
+            guard state.running.count < runningMax else { return false }
+            return state.running.insert(file).inserted
+        }
+    }
+
+    /// Waits until no call fetches the file that does so now.
+    func awaitEnd(of file: File) async {
+        guard state.withLock({ $0.running.contains(file) }), await enter(file) else { return }
+        leave(file)
+    }
+
+    func leave(_ file: File) {
         let next = state.withLock { state -> [CheckedContinuation<Void, Never>] in
-            state.running.remove(hash)
+            state.running.remove(file)
             var next: [CheckedContinuation<Void, Never>] = []
             while state.running.count < runningMax,
-                let place = state.waiting.firstIndex(where: { !state.running.contains($0.hash) })
+                let place = state.waiting.firstIndex(where: { !state.running.contains($0.file) })
             {
                 let waiter = state.waiting.remove(at: place)
-                state.running.insert(waiter.hash)
+                state.running.insert(waiter.file)
                 next.append(waiter.continuation)
             }
             return next

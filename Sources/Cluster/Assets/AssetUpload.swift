@@ -1,3 +1,4 @@
+package import RaftCore
 package import RecordModel
 import Storage
 import Synchronization
@@ -11,6 +12,8 @@ package final class AssetUpload: Sendable {
     private let settings: AssetSettings
     private let stampMilliseconds: @Sendable () -> Int64
     private let ended: @Sendable () -> Void
+    /// For peers that copy it meanwhile; nil where none may.
+    let feed: UploadFeed?
     /// Nil once it has ended.
     private let writer: Mutex<AssetWriter?>
     /// The most bytes that may come.
@@ -27,12 +30,13 @@ package final class AssetUpload: Sendable {
 
     init(
         files: AssetFiles, platform: any NodePlatform, pool: BlockingPool, settings: AssetSettings, writer: AssetWriter,
-        stampMilliseconds: @escaping @Sendable () -> Int64, ended: @escaping @Sendable () -> Void
+        feed: UploadFeed?, stampMilliseconds: @escaping @Sendable () -> Int64, ended: @escaping @Sendable () -> Void
     ) {
         self.files = files
         self.platform = platform
         self.pool = pool
         self.settings = settings
+        self.feed = feed
         self.stampMilliseconds = stampMilliseconds
         self.ended = ended
         limit = writer.limit
@@ -40,6 +44,7 @@ package final class AssetUpload: Sendable {
     }
 
     deinit {
+        feed?.close()
         // The file itself goes at the next start, if the pool takes nothing any more.
         guard let writer = writer.withLock({ $0.take() }) else { return }
         let (files, ended) = (files, ended)
@@ -51,13 +56,19 @@ package final class AssetUpload: Sendable {
     /// - Throws: `AssetError.tooLarge`, `.diskFull`, `.unavailable`, also for earlier bytes; then nothing of the file
     ///   is left.
     package func write(_ bytes: some Collection<UInt8>) async throws(AssetError) {
-        let (block, total) = take(atLeast: Self.blockBytes, with: bytes)
+        let (blocks, total) = take(bytes)
         guard total <= limit else {
             await abandon()
             throw .tooLarge(limit: limit)
         }
-        if block.isEmpty { return }
-        try await written()
+        for block in blocks {
+            try await written()
+            begin(block)
+        }
+    }
+
+    /// Has a block written, while the next one comes in.
+    private func begin(_ block: [UInt8]) {
         let task = platform.startTask { [self] in
             do throws(AssetError) {
                 try await work { [files, settings] writer in
@@ -65,6 +76,7 @@ package final class AssetUpload: Sendable {
                     try writer.write(block)
                     if before >> 22 != writer.size >> 22 { try files.requireSpace(settings) }
                 }
+                feed?.wrote(block)
             } catch {
                 failure.withLock { $0 = error }
             }
@@ -78,17 +90,26 @@ package final class AssetUpload: Sendable {
         if let failure = failure.withLock(\.self) { throw failure }
     }
 
-    /// What was gathered, with some bytes more; nothing where it is less than a count. And how much came in all.
-    private func take(
-        atLeast count: Int, with bytes: some Collection<UInt8>
-    ) -> (block: [UInt8], total: UInt64) {
+    /// The whole blocks that what was gathered makes with some bytes more. And how much came in all.
+    private func take(_ bytes: some Collection<UInt8>) -> (blocks: [[UInt8]], total: UInt64) {
         gathered.withLock { gathered in
             gathered.total += UInt64(bytes.count)
-            if gathered.bytes.isEmpty { gathered.bytes.reserveCapacity(count + bytes.count) }
-            gathered.bytes += bytes
-            guard gathered.bytes.count >= count else { return ([], gathered.total) }
-            defer { gathered.bytes = [] }
-            return (gathered.bytes, gathered.total)
+            // What comes from a peer is a block already.
+            if gathered.bytes.isEmpty, let block = bytes as? [UInt8], block.count == Self.blockBytes {
+                return ([block], gathered.total)
+            }
+            var blocks: [[UInt8]] = []
+            var rest = bytes[...]
+            while !rest.isEmpty {
+                if gathered.bytes.isEmpty { gathered.bytes.reserveCapacity(Self.blockBytes) }
+                let part = rest.prefix(Self.blockBytes - gathered.bytes.count)
+                gathered.bytes += part
+                rest = rest.dropFirst(part.count)
+                guard gathered.bytes.count == Self.blockBytes else { break }
+                blocks.append(gathered.bytes)
+                gathered.bytes = []
+            }
+            return (blocks, gathered.total)
         }
     }
 
@@ -99,13 +120,17 @@ package final class AssetUpload: Sendable {
     @discardableResult
     package func finish(as expected: AssetReference? = nil) async throws(AssetError) -> AssetReference {
         try await written()
-        let rest = take(atLeast: 0, with: []).block
+        let rest = gathered.withLock { gathered in
+            defer { gathered.bytes = [] }
+            return gathered.bytes
+        }
         let reference = try await work { [files, stampMilliseconds] writer in
             try writer.write(rest)
             return try files.keep(&writer, time: stampMilliseconds(), as: expected)
         }
         _ = writer.withLock { $0.take() }
         ended()
+        feed?.finish(reference)
         return reference
     }
 
@@ -118,6 +143,7 @@ package final class AssetUpload: Sendable {
     private func drop() async {
         guard let writer = writer.withLock({ $0.take() }) else { return }
         ended()
+        feed?.abandon()
         _ = try? await pool.run { [files] in files.abandon(writer) }
     }
 
@@ -135,6 +161,17 @@ package final class AssetUpload: Sendable {
             await drop()
             throw AssetError(error)
         }
+    }
+}
+
+extension AssetUpload {
+    /// Has a majority of a group's replicas hold what this was, as `ClusterNode.holdAsset` does; those that copied it
+    /// while it came in, by that copy.
+    package func hold(
+        _ asset: AssetReference, in group: GroupID, of node: ClusterNode
+    ) async throws(AssetError) {
+        try await node.assets.hold(
+            asset, in: group, hint: node.map.holders(of: group), from: feed?.id ?? .none, by: node.deadline())
     }
 }
 

@@ -127,7 +127,7 @@ extension Lane: PeerTransportDelegate {
                 answer(.done([]))
             case .condition(let group):
                 answer(condition(of: group).map { .done($0.encoded()) } ?? .notLeader(hint: nil))
-            case .holdAsset, .readAsset: serveAsset(request, answer)
+            case .holdAsset, .readAsset, .followUpload, .readUpload: serveAsset(request, from: node, answer)
             case .introduce(let introduction):
                 guard let host else { return answer(.unavailable("node \(settings.nodeID) is starting")) }
                 host.greet(introduction, from: node, reply: answer)
@@ -152,18 +152,11 @@ extension Lane: PeerTransportDelegate {
     }
 
     /// Answers a question about files.
-    private func serveAsset(_ request: NodeRequest, _ answer: @escaping @Sendable (NodeReply) -> Void) {
+    private func serveAsset(
+        _ request: NodeRequest, from node: NodeID, _ answer: @escaping @Sendable (NodeReply) -> Void
+    ) {
         guard let assets else { return answer(.unavailable("node \(settings.nodeID) is starting")) }
-        switch request {
-        case .holdAsset(let asset, let group, let sources):
-            guard let replica = replicas[group] else { return answer(.notLeader(hint: nil)) }
-            guard replica.applier.level >= .assets else {
-                return answer(.unavailable("the nodes are being upgraded, and have no assets before that"))
-            }
-            assets.hold(asset, from: sources, answer)
-        case .readAsset(let asset, let range): assets.read(asset, range, answer)
-        default: answer(.failed("no question about a file"))
-        }
+        assets.serve(request, from: node, answer) { replicas[$0]?.applier.level }
     }
 
     private func ticket(of terms: ReadTerms) -> ReadTicket {

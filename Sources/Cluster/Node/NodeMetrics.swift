@@ -42,6 +42,7 @@ package enum NodeMetrics {
         return line("files", "gauge", assets.files) + line("bytes", "gauge", assets.bytes)
             + line("fetching", "gauge", assets.fetching) + line("missing", "gauge", assets.missing)
             + line("pulls_total", "counter", assets.pulls)
+            + line("early_pulls_total", "counter", assets.earlyPulls)
             + line("pulled_bytes_total", "counter", assets.pulledBytes)
             + line("failed_pulls_total", "counter", assets.failedPulls)
             + line("scrubbed_bytes_total", "counter", assets.scrubbedBytes)

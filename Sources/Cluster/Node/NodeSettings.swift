@@ -139,6 +139,8 @@ package struct AssetSettings: Sendable {
     package var pullsMax = 4
     /// How long a peer has for a piece of 256 KiB, in milliseconds.
     package var pieceMilliseconds: UInt64 = 5_000
+    /// How long a peer that copies an upload waits for the next block of it, in milliseconds; no upload takes longer.
+    package var uploadMilliseconds: UInt64 = 3_700_000
     /// How long the nodes of a group have to fetch a file that they are to hold, in milliseconds.
     package var holdMilliseconds: UInt64 = 60_000
     /// Room on the disk that files never take.

@@ -32,10 +32,15 @@ enum NodeRequest: Sendable {
     /// How your replica of the group is: a `ReplicaCondition`.
     case condition(GroupID)
 
-    /// Hold a file durably for a group of yours, and fetch it from one of these nodes if you lack it.
-    case holdAsset(AssetReference, GroupID, from: [NodeID])
+    /// Hold a file durably for a group of yours, and fetch it from one of these nodes if you lack it; where you copy
+    /// that upload of mine, once that has ended.
+    case holdAsset(AssetReference, GroupID, from: [NodeID], after: UploadID = .none)
     /// The bytes of a range of a file; no bytes where you do not have it whole.
     case readAsset(AssetReference, Range<UInt64>)
+    /// Copy a file that comes in here, for a group of yours, from now on.
+    case followUpload(UploadID, GroupID)
+    /// The block that begins there of a file that comes in at you, once it is there; once it is whole, what the file is.
+    case readUpload(UploadID, from: UInt64)
 
     /// Whether it is answered to a node whose data folder is not (yet) accepted.
     var isAllowedBeforeMembership: Bool {
@@ -69,6 +74,8 @@ enum NodeReply: Sendable {
     case unavailable(String)
     case failed(String)
     case tooLarge(Oversize)
+    /// The upload is over, and this file is durable here.
+    case whole(AssetReference)
 
     init(_ result: Result<[UInt8], ReplicaError>) {
         switch result {
@@ -97,6 +104,7 @@ enum NodeReply: Sendable {
         case .unavailable(let reason): .failure(.unavailable(reason))
         case .failed(let reason): .failure(.failed(reason))
         case .tooLarge(let size): .failure(.tooLarge(size))
+        case .whole: .failure(.failed("an answer about a file"))
         }
     }
 }
@@ -133,11 +141,13 @@ extension NodeRequest: WireCodable {
             writer.field(1, group.rawValue)
             writer.parts(12, replica, index)
         case .condition(let group): writer.field(13, group.rawValue)
-        case .holdAsset(let asset, let group, let sources):
+        case .holdAsset(let asset, let group, let sources, let upload):
             writer.field(1, group.rawValue)
-            writer.parts(16, asset, sources)
+            writer.parts(16, asset, sources, upload)
         case .readAsset(let asset, let range):
             writer.parts(17, asset, range.lowerBound, range.upperBound)
+        case .followUpload(let upload, let group): writer.parts(21, upload, group)
+        case .readUpload(let upload, let offset): writer.parts(22, upload, offset)
         }
     }
 
@@ -165,8 +175,10 @@ extension NodeRequest: WireCodable {
             case 18: terms.isAfterLog = try reader.bool()
             case 19: terms.origin = try reader.array()
             case 20: request = .inquire(try reader.array())
-            case 16: request = try reader.parts { .holdAsset($0, group, from: $1) }
+            case 16: request = try reader.parts { .holdAsset($0, group, from: $1, after: $2) }
             case 17: request = try Self.readAsset(&reader)
+            case 21: request = try reader.parts(Self.followUpload)
+            case 22: request = try reader.parts { .readUpload($0, from: $1) }
             default: try reader.skip()
             }
         }
@@ -208,6 +220,7 @@ extension NodeReply: WireUnion {
         case .unavailable(let reason): writer.field(8, reason)
         case .tooLarge(let size): size.write(9, to: &writer)
         case .readEnded: writer.field(10, true)
+        case .whole(let asset): asset.write(11, to: &writer)
         }
     }
 
@@ -225,6 +238,7 @@ extension NodeReply: WireUnion {
         case 8: self = .unavailable(try reader.string())
         case 9: self = .tooLarge(try reader.message())
         case 10: self = try reader.flag(.readEnded)
+        case 11: self = .whole(try reader.message())
         default: return nil
         }
     }

@@ -55,7 +55,8 @@ package struct AssetTransfers: Sendable {
         let owner = UnsavedUploads.Owner(container: database.container, user: ticket.uploader)
         try service.unsavedUploads.begin(owner, limit: limit, now: service.now)
         do throws(AssetError) {
-            let upload = try await service.node.receiveAsset(limit: ticket.bytesMax)
+            let group = service.node.map.group(of: ticket.zone)
+            let upload = try await service.node.receiveAsset(limit: ticket.bytesMax, for: group)
             return IncomingAsset(service, ticket, upload, owner: owner, unsavedBytesMax: limit)
         } catch {
             service.unsavedUploads.end(owner, size: 0)
@@ -133,7 +134,7 @@ package final class IncomingAsset: Sendable {
             expires = service.now + AssetReceipt.lifeMilliseconds
             end()
             service.peerExchange.didUpload(asset, by: owner, until: expires)
-            try await service.node.holdAsset(asset, in: service.node.map.group(of: ticket.zone))
+            try await file.hold(asset, in: service.node.map.group(of: ticket.zone), of: service.node)
         } catch {
             throw RequestFailure(error)
         }

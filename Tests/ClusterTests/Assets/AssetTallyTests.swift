@@ -58,7 +58,7 @@ struct AssetTallyTests {
 
     @Test("one file is fetched once at a time, and a few files at once")
     func pulls() async {
-        let pulls = AssetPulls(runningMax: 2)
+        let pulls = AssetPulls<[UInt8]>(runningMax: 2)
         #expect(await pulls.enter([1]))
         #expect(await pulls.enter([2]))
         async let third = pulls.enter([3])
@@ -70,5 +70,15 @@ struct AssetTallyTests {
         pulls.leave([1])
         #expect(await again)
         #expect(pulls.load.running == 2 && pulls.load.waiting == 0)
+        // Who does not wait gets a place that is free, for a file that nobody fetches.
+        #expect(!pulls.enterNow([4]))
+        pulls.leave([3])
+        #expect(!pulls.enterNow([1]) && pulls.enterNow([4]))
+        await pulls.awaitEnd(of: [3])
+        async let end: Void = pulls.awaitEnd(of: [4])
+        while pulls.load.waiting < 1 { await Task.yield() }
+        pulls.leave([4])
+        await end
+        #expect(pulls.load.running == 1 && pulls.load.waiting == 0)
     }
 }

@@ -94,7 +94,7 @@ extension Client {
 
     /// Begins an upload and goes away, after 10 s where a node is named.
     func beginUpload(at node: Int? = nil) async {
-        let content = files.newContent(using: &world.generator)
+        let content = files.newContent(using: &world.generator, isLarge: node != nil)
         guard let url = await uploadURL(in: 0) else { return }
         if let node { goTo(node) }
         let end = (world.random(0...content.count), UInt64(world.random((node == nil ? 0 : 10_000)...10_000)))

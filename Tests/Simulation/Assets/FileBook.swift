@@ -45,8 +45,9 @@ final class FileBook: @unchecked Sendable {
     init(isUsed: Bool) { self.isUsed = isUsed }
 
     /// Bytes for another file, or for one that somebody has uploaded before.
-    func newContent(using generator: inout SplitMix64) -> [UInt8] {
-        let chance = Int.random(in: 0..<100, using: &generator)
+    /// - Parameter isLarge: whether it is surely another one, of more than one piece between nodes.
+    func newContent(using generator: inout SplitMix64, isLarge: Bool = false) -> [UInt8] {
+        let chance = isLarge ? 99 : Int.random(in: 0..<100, using: &generator)
         if chance < 15, let old = receipts.randomElement(using: &generator) { return contents[old.checksum] ?? [] }
         made += 1
         let size =
@@ -54,8 +55,8 @@ final class FileBook: @unchecked Sendable {
             case ..<20: 0
             case ..<80: Int.random(in: 1...2_000, using: &generator)
             case ..<95: Int.random(in: 2_000...70_000, using: &generator)
-            // More than one piece between nodes.
-            default: Int.random(in: 262_144...300_000, using: &generator)
+            // More than one piece between nodes, which are copied while the next ones come in.
+            default: Int.random(in: 262_144...800_000, using: &generator)
             }
         var state = SplitMix64(seed: UInt64(made))
         var bytes: [UInt8] = []

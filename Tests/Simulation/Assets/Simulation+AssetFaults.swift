@@ -37,7 +37,8 @@ extension SimulatedNode {
     func noteAssetCounts() {
         guard let counts = running?.service.node.assetCounts else { return }
         let met: [(UInt64, Situation)] = [
-            (counts.pulls, .assetPulled), (counts.damaged, .assetRepaired), (counts.collected, .assetCollected),
+            (counts.pulls, .assetPulled), (counts.earlyPulls, .assetCopiedEarly), (counts.damaged, .assetRepaired),
+            (counts.collected, .assetCollected),
         ]
         for (count, situation) in met where count > 0 { world.met(situation) }
     }

@@ -34,6 +34,8 @@ package enum Situation: String, Sendable, CaseIterable, Codable {
     case secondLoss
     /// A node fetched a file of an asset that it was to have.
     case assetPulled
+    /// A node copied a file while it still came in to another.
+    case assetCopiedEarly
     /// A file was downloaded at a node that does not have it.
     case readThroughPeer
     /// A node found a damaged file.

@@ -26,6 +26,12 @@ extension Mutant {
             .init(
                 "Cluster/Assets/AssetUpload.swift", "_ = try? await pool.run { [files] in files.abandon(writer) }",
                 "if !(PLANTED) { _ = try? await pool.run { [files] in files.abandon(writer) } }")),
+        // A peer goes on waiting for the rest of what it copied so far.
+        Mutant(
+            "peers are not told that an upload was given up",
+            .init(
+                "Cluster/Assets/UploadFeed.swift", "func abandon() { end(Self.gone) }",
+                "func abandon() { if !(PLANTED) { end(Self.gone) } }")),
         // A node that refused uploads while its disk was full refuses them for ever.
         Mutant(
             "an upload that cannot begin goes on counting",
