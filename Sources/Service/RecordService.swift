@@ -32,6 +32,7 @@ package final class RecordService: Sendable {
     package let webhooks: WebhookDeliverer
     /// What this node remembers of its requests.
     package let requests: RequestJournal
+    let jobs: JobRunner
     /// Removes subscriptions of users who were deleted.
     package let deletedSubscribers: DeletedSubscribers
     /// Requests whose credentials were wrong, by address.
@@ -61,6 +62,7 @@ package final class RecordService: Sendable {
         tokenUses = TokenUses(platform: node.platform)
         webhooks = WebhookDeliverer(platform: node.platform, settings: settings.webhooks, logger: logger)
         requests = RequestJournal(platform: node.platform, bytesMax: settings.requestLogBytesMax)
+        jobs = JobRunner(platform: node.platform)
         deletedSubscribers = DeletedSubscribers(platform: node.platform, logger: logger)
         unsavedUploads = UnsavedUploads(uploadsMax: node.settings.assets.uploadsMax)
         peerExchange = PeerExchange(
@@ -89,6 +91,7 @@ package final class RecordService: Sendable {
     package func stop() async {
         follower.stop()
         deletedSubscribers.stop()
+        jobs.stop()
         await webhooks.stop()
         watches.stop()
         await usage.stop(self)
@@ -267,9 +270,7 @@ extension RecordService {
     package func schema(_ key: SchemaKey) -> VersionedSchema { node.directory.snapshot.schema(key) }
 
     /// Whether the directory holds a newer schema than the one at hand; then this node has it now.
-    func isOutdated(
-        _ schema: VersionedSchema, _ key: SchemaKey
-    ) async throws(RequestFailure) -> Bool {
+    func isOutdated(_ schema: VersionedSchema, _ key: SchemaKey) async throws(RequestFailure) -> Bool {
         try await refreshDirectory()
         return self.schema(key).version > schema.version
     }
@@ -282,8 +283,7 @@ extension RecordService {
     package func submit<Outcome: WireDecodable>(
         _ command: ShardCommand, to group: GroupID, by deadline: Deadline, as _: Outcome.Type = RecordOutcome.self
     ) async throws(RequestFailure) -> Outcome {
-        let outcome = try await ask(await node.router.submit(GroupCommand(command), to: group, by: deadline))
-        return try unpacked(outcome)
+        try unpacked(try await ask(await node.router.submit(GroupCommand(command), to: group, by: deadline)))
     }
 
     /// Asks a shard.

@@ -17,6 +17,7 @@ struct Zonekeeper: AsyncParsableCommand {
             ConsoleCommand.self, TokenCommand.self, KeyCommand.self,
             RoleCommand.self, ProviderCommand.self, SignUpCommand.self, LimitsCommand.self, UsageCommand.self,
             RequestsCommand.self, TelemetryCommand.self,
+            JobCommand.self,
             AuditCommand.self, ZoneCommand.self, RecordCommand.self, AssetCommand.self, KeyValueCommand.self,
             SubscriptionCommand.self, NotificationsCommand.self, WebhookCommand.self, ActAsCommand.self,
             LoadCommand.self, SamplePlacesCommand.self,

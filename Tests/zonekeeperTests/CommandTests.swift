@@ -50,6 +50,12 @@ struct CommandTests {
             (["token", "update", "0f", "--every-origin", "--label", ""], "TokenUpdateCommand"),
             (["key", "update", "0f", "--label", "l"], "KeyUpdateCommand"),
             (["webhook", "deliveries", "w", "--json"], "WebhookDeliveriesCommand"),
+            (["job", "count", "--type", "T", "--filter", "a = 1", "--no-wait"], "JobCountCommand"),
+            (["job", "export", "--type", "T", "--format", "lines", "-o", "x.jsonl"], "JobExportCommand"),
+            (["job", "delete", "--type", "T", "--all", "--confirm", "c"], "JobDeleteCommand"),
+            (["job", "delete", "--type", "T", "--filter", "a = 1", "--confirm", "c"], "JobDeleteCommand"),
+            (["job", "list", "--all"], "JobListCommand"), (["job", "show", "1-0", "--wait"], "JobShowCommand"),
+            (["job", "result", "1-0"], "JobResultCommand"), (["job", "cancel", "1-0"], "JobCancelCommand"),
             (["subscription", "create", "s", "--zone", "A"], "SubscriptionCreateCommand"),
             (["subscription", "create", "s", "--type-of-record", "T", "--once"], "SubscriptionCreateCommand"),
             (["subscription", "delete", "s"], "SubscriptionDeleteCommand"),
@@ -77,10 +83,42 @@ struct CommandTests {
             ["asset", "get", "r"], ["asset", "get", "r", "f", "--number", "0"],
             ["subscription", "create"], ["subscription", "delete"], ["serve", "--connections-max", "0"],
             ["serve", "--connections-per-address-max", "x"],
-            ["asset", "stat"], ["record", "save", "--type", "T", "photo:ASSET=x"],
+            ["asset", "stat"], ["record", "save", "--type", "T", "photo:ASSET=x"], ["job", "count"],
+            ["job", "count", "--type", "T", "--filter", "a ~ 1"], ["job", "show"],
+            ["job", "export", "--type", "T", "--format", "xml"],
+            ["job", "export", "--type", "T", "--no-wait", "-o", "x"], ["job", "delete", "--type", "T", "--all"],
+            ["job", "delete", "--type", "T", "--confirm", "c"],
+            ["job", "delete", "--type", "T", "--all", "--filter", "a = 1", "--confirm", "c"],
         ])
     func refused(arguments: [String]) {
         #expect(throws: (any Error).self) { try Zonekeeper.parseAsRoot(arguments) }
+    }
+
+    @Test("A job is told with what it did, what it left and what it waits for; a lost one with why")
+    func jobs() throws {
+        let job = try json(
+            #"{"id":"1-0","state":"running","kind":"delete","records":1,"left":2,"waiting":"no leader"}"#)
+        #expect(JobText.progress(job) == "1 record deleted, 2 left (waits: no leader)")
+        let failed = try json(
+            #"{"id":"1-0","state":"failed","kind":"count","records":200,"left":0,"#
+                + #""problem":{"code":"ACCESS_DENIED","reason":"no role"}}"#)
+        #expect(JobText.state(failed) == "failed, 200 records counted: ACCESS_DENIED: no role")
+        let lost = try json(
+            #"{"id":"1-0","node":1,"state":"lost","problem":{"code":"NOT_FOUND","reason":"node 1 was started anew"}}"#)
+        #expect(JobText.state(lost) == "lost: NOT_FOUND: node 1 was started anew")
+    }
+
+    @Test("The lines of an export are imported: the name and the fields, but no files")
+    func exportedLine() throws {
+        let line = try json(
+            #"{"recordName":"a","recordType":"T","fields":{"text":{"value":"x","type":"STRING"},"#
+                + #""photo":{"value":{"size":1},"type":"ASSETID"}},"recordChangeTag":"1"}"#)
+        let read = try FieldsObject.read(line)
+        #expect(read.recordName == "a")
+        #expect(read.fields == (try json(#"{"text":{"value":"x","type":"STRING"}}"#)))
+        let plain = try FieldsObject.read(try json(#"{"recordType":"a word","text":"x"}"#))
+        #expect(plain.fields["recordType"]?["value"]?.string == "a word")
+        #expect(plain.fields["text"]?["value"]?.string == "x")
     }
 
     @Test("A plan is told step by step, with what each does besides, and what stays")

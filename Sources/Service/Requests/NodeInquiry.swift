@@ -14,6 +14,8 @@ enum NodeInquiry: Hashable, Sendable {
     case following(RequestFilter, after: FollowedRequests.Mark?, limit: Int)
     case telemetry(TelemetryFilter)
     case health
+    /// What it knows of its jobs.
+    case jobs(JobInquiry)
 }
 
 extension NodeInquiry: WireUnion {
@@ -24,6 +26,7 @@ extension NodeInquiry: WireUnion {
         case .following(let filter, let mark, let limit): writer.parts(3, filter, mark, limit)
         case .telemetry(let filter): writer.parts(4, filter)
         case .health: writer.field(5, true)
+        case .jobs(let inquiry): writer.parts(10, inquiry)
         }
     }
 
@@ -34,6 +37,7 @@ extension NodeInquiry: WireUnion {
         case 3: self = try reader.parts { .following($0, after: $1, limit: $2) }
         case 4: self = try reader.parts { .telemetry($0) }
         case 5: self = try reader.flag(.health)
+        case 10: self = try reader.parts { .jobs($0) }
         default: return nil
         }
     }
@@ -181,6 +185,7 @@ struct NodeInquiries {
         case .following(let filter, let mark, let limit): service.requests.after(mark, filter, limit: limit).encoded()
         case .telemetry(let filter): service.requests.sums(filter).encoded()
         case .health: await NodeHealth.present(of: node, since: service.requests.began).encoded()
+        case .jobs(let inquiry): await service.jobs.answer(inquiry, in: service).encoded()
         }
     }
 }

@@ -131,8 +131,13 @@ enum FieldsObject {
     /// Takes an object apart into a record name, if there is one, and the fields.
     /// - Throws: `CommandFailure` if it is no object.
     static func read(_ json: JSONValue) throws(CommandFailure) -> (recordName: String?, fields: JSONValue) {
-        guard case .object(let members) = json else {
+        guard case .object(var members) = json else {
             throw CommandFailure("an object of fields is expected, not \(json.kind)")
+        }
+        // A record as Web Services have it, such as an export writes: its files are not part of it.
+        if json["recordType"]?.string != nil, case .object(let fields)? = json["fields"] {
+            members = members.filter { $0.key == "recordName" }
+            members += fields.filter { $0.value["type"]?.string?.hasPrefix("ASSETID") != true }
         }
         var name: String?
         var fields: [JSONValue.Member] = []

@@ -10,7 +10,8 @@ struct RecordImportCommand: ClientCommand {
         abstract: "Save the lines of a file as records, in batches.",
         discussion: """
             Each line is a JSON object of fields, plain ({"title": "Hello"}) or as Web Services have them \
-            ({"title": {"value": "Hello", "type": "STRING"}}), with a "recordName" or without one. A batch is \
+            ({"title": {"value": "Hello", "type": "STRING"}}), with a "recordName" or without one; or a record as `job \
+            export --format lines` writes it, of which files are left out. A batch is \
             repeated under one idempotency key while nodes fail over, so none is saved twice.
             """)
 

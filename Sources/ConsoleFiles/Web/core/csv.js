@@ -1,26 +1,5 @@
-/** Records as comma-separated values, and back. */
+/** Reads comma-separated values, as exports write them. */
 import { parseType } from "./schema.js";
-
-/** Text for a spreadsheet, which must not take it for a formula. @param {string} text */
-function cell(text) {
-  const safe = /^'*[=+\-@\t\r]/.test(text) && !/^-?\d+(\.\d+)?$/.test(text) ? `'${text}` : text;
-  return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
-}
-
-/** @param {any} value @param {string} type as in answers, such as "INT64" */
-function text(value, type) {
-  if (Array.isArray(value)) return JSON.stringify(value.map((one) => (typeof one === "object" ? text(one, type.replace(/_LIST$/, "")) : one)));
-  if (type === "TIMESTAMP") return new Date(Number(value)).toISOString();
-  if (value.latitude !== undefined) return `${value.latitude},${value.longitude}`;
-  return String(value.recordName ?? value.size ?? value);
-}
-
-/** @param {any[]} records */
-export function toCSV(records) {
-  const names = [...new Set(records.flatMap((record) => Object.keys(record.fields)))].sort();
-  const lines = records.map(({ recordName, fields }) => [recordName, ...names.map((name) => (fields[name] ? text(fields[name].value, fields[name].type) : ""))]);
-  return [["recordName", ...names], ...lines].map((line) => line.map(cell).join(",")).join("\r\n") + "\r\n";
-}
 
 /** The cells of each line, and the number of the line where it begins. @param {string} source */
 export function parseCSV(source) {

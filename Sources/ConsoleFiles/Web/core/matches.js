@@ -1,4 +1,4 @@
-/** All records that match a query, page by page; and many records saved or deleted at once. */
+/** Matches counted up to a bound, and many records saved or deleted at once. */
 import { call, modifyRecords, newKey, queryRecords, RequestError } from "./api.js";
 import { place } from "./router.js";
 
@@ -9,7 +9,7 @@ const operationsMax = 200;
  * The pages of a query's matches.
  * @param {any} body a request's, of which the query counts @param {{desiredKeys?: string[], signal?: AbortSignal}} [options]
  */
-export async function* pages({ query }, { desiredKeys, signal } = {}) {
+async function* pages({ query }, { desiredKeys, signal } = {}) {
   const at = place.peek();
   let continuationMarker;
   do {

@@ -5,6 +5,7 @@ import { clusterScreen } from "./cluster.js";
 import { containersScreen } from "./containers.js";
 import { deployScreen, resetScreen } from "./deploy.js";
 import { indexesScreen } from "./indexes.js";
+import { jobsScreen } from "./jobs.js";
 import { limitsScreen } from "./limits.js";
 import { loadsScreen } from "./loads.js";
 import { logsScreen } from "./logs.js";
@@ -27,6 +28,7 @@ export const screens = {
   records: { title: "Records", icon: "records", show: recordsScreen, needsContainer: true },
   zones: { title: "Zones", icon: "zones", show: zonesScreen, needsContainer: true },
   subscriptions: { title: "Subscriptions", icon: "bell", show: subscriptionsScreen, needsContainer: true },
+  jobs: { title: "Jobs", icon: "job", show: jobsScreen, needsContainer: true },
   preferences: { title: "Preferences", icon: "preferences", show: preferencesScreen, needsContainer: true },
   types: { title: "Record Types", icon: "types", show: typesScreen, needsContainer: true },
   indexes: { title: "Indexes", icon: "index", show: indexesScreen, needsContainer: true },
@@ -49,7 +51,7 @@ export const screens = {
 
 /** @type {{label: string, needsContainer: boolean, names: string[]}[]} */
 export const groups = [
-  { label: "Data", needsContainer: true, names: ["records", "zones", "subscriptions", "preferences"] },
+  { label: "Data", needsContainer: true, names: ["records", "zones", "subscriptions", "preferences", "jobs"] },
   { label: "Schema", needsContainer: true, names: ["types", "indexes", "roles", "schema"] },
   { label: "Container", needsContainer: true, names: ["access", "webhooks", "logs", "telemetry", "usage", "limits", "deploy", "reset"] },
   { label: "Server", needsContainer: false, names: ["containers", "users", "audit", "cluster", "loads", "team"] },

@@ -1,80 +1,81 @@
-/** Many records at once: all matches of a query exported or deleted, and a file of records imported after a dry run. */
+/** Many records at once: all matches of a query counted, exported or deleted, and a file imported after a dry run. */
 import { signal } from "../core/signal.js";
 import { html } from "../core/dom.js";
 import { call, lookupRecords, RequestError } from "../core/api.js";
 import { asRequestError } from "../core/resource.js";
 import { place } from "../core/router.js";
-import { countMatches, modifyMany, pages } from "../core/matches.js";
-import { fromCell, parseCSV, toCSV } from "../core/csv.js";
+import { runJob, saveResult } from "../core/jobs.js";
+import { modifyMany } from "../core/matches.js";
+import { fromCell, parseCSV } from "../core/csv.js";
 import { allFields, wireType } from "../core/schema.js";
 import { count, plural } from "../core/format.js";
-import { announce, button, checkbox, errorBox, toast } from "../elements/parts.js";
+import { button, checkbox, errorBox, toast } from "../elements/parts.js";
 import { confirm, openDialog } from "../elements/dialog.js";
 import { table } from "../elements/table.js";
 
 const { code, div, input, label, li, p, progress, span, strong, ul } = html;
 
-/** Deleting and importing are for so many records at most; more is work for the command line. */
+/** Importing is for so many records at most; more is work for the command line. */
 const manyMax = 10_000;
+/** What is done sooner is told without a dialog. */
+const patience = 300;
 const linesShownMax = 50;
 
-/** @param {any} body @param {"csv" | "json"} form */
-export async function exportMatches(body, form) {
-  const records = [];
-  try {
-    for await (const page of pages(body)) {
-      records.push(...page);
-      announce(`${plural(records.length, "record")} read`);
-    }
-  } catch (error) {
-    toast(`The export stopped after ${plural(records.length, "record")}: ${asRequestError(error).message}`, "bad");
-    return;
+/**
+ * Does a job, and shows how far it is where that takes a while; closing it cancels the job.
+ * @param {"count" | "export"} kind @param {any} body @param {{title: string, verb: string, format?: string, done: (job: any) => string}} options
+ */
+async function watched(kind, body, { title, verb, format, done }) {
+  const abort = new AbortController();
+  const job = signal(null);
+  const outcome = runJob(kind, body, { format, signal: abort.signal, told: (next) => (job.value = next) }).then((ended) => ({ text: done(ended) }), (error) => ({ error }));
+  const soon = await Promise.race([outcome, new Promise((ready) => setTimeout(ready, patience))]);
+  if (!soon) {
+    await openDialog({ title, content: (close) => {
+      void outcome.then(() => close());
+      return [div({ class: "dialog-body" }, div({ class: "stack", role: "status" }, progress({ "aria-label": verb }),
+        () => span(`${plural(job.value?.records ?? 0, "record")} ${verb}${job.value?.waiting ? `. It waits: ${job.value.waiting}` : "…"}`))),
+      div({ class: "dialog-foot" }, button({ label: "Cancel", onclick: () => close() }))];
+    } });
+    if (job.peek()?.state === "running") abort.abort();
   }
-  const text = form === "json" ? `${JSON.stringify(records, null, 2)}\n` : toCSV(records);
-  const name = `${body.query.recordType}.${form}`;
-  const address = URL.createObjectURL(new Blob([text], { type: form === "json" ? "application/json" : "text/csv" }));
-  html.a({ href: address, download: name }).click();
-  setTimeout(() => URL.revokeObjectURL(address), 10000);
-  toast(`Exported ${plural(records.length, "record")} to ${name}`);
+  const { text, error } = await outcome;
+  if (text) toast(text);
+  else if (!abort.signal.aborted) toast(asRequestError(error).message, "bad");
 }
+
+/** @param {any} body */
+export const countAll = (body) =>
+  watched("count", body, { title: `Counting ${body.query.recordType}`, verb: "counted", done: (job) => `${plural(job.records, "record")} match${job.records === 1 ? "es" : ""}` });
+
+/** @param {any} body @param {"csv" | "json"} format */
+export const exportMatches = (body, format) =>
+  watched("export", body, { title: `Exporting ${body.query.recordType}`, verb: "written", format, done: (job) => `Exported ${plural(job.records, "record")} to ${saveResult(job)}` });
 
 /** Asks with the count of them, and says how far it is. @param {any} body @param {() => void} reload */
 export async function deleteMatches(body, reload) {
   const abort = new AbortController();
-  const found = signal(null);
-  const deleted = signal(0);
-  const isRunning = signal(false);
-  void countMatches(body, manyMax, abort.signal).then((counted) => (found.value = counted), (error) => !abort.signal.aborted && (found.value = { error: asRequestError(error) }));
+  const [counted, found, failure, deleted] = [signal(null), signal(null), signal(null), signal(null)];
+  void runJob("count", body, { signal: abort.signal, told: (job) => (counted.value = job) }).then((job) => (found.value = job.records), (error) => !abort.signal.aborted && (failure.value = asRequestError(error)));
   const { query: { recordType, filterBy = [] } } = body;
   const { container, environment } = place.peek();
-  const total = () => Math.min(found.value?.count ?? 0, manyMax);
   await confirm({
-    title: () => found.value?.error ? "They cannot be counted" : found.value ? `Delete ${plural(total(), `${recordType} record`)}?` : `Counting ${recordType} records…`, action: "Delete them all", typed: environment === "production" ? container : null,
-    denied: () => (found.value?.count ? null : "Nothing is counted yet."),
+    title: () => failure.value ? "They cannot be counted" : found.value === null ? `Counting ${recordType} records…` : `Delete ${plural(found.value, `${recordType} record`)}?`, action: "Delete them all", typed: environment === "production" ? container : null,
+    denied: () => (found.value ? null : "Nothing is counted yet."),
     text: div({ class: "stack" },
-      p(filterBy.length ? `All that match ${plural(filterBy.length, "filter")}. ` : "No filter is set: these are all records of the type. ", "Records that refer to them with “delete this too” go with them. This cannot be undone."),
-      () => found.value?.error ? errorBox(found.value.error) : found.value && !found.value.isAll ? p({ class: "notice warn" }, `There are more than ${count(manyMax)}: these go now, and you can go on after.`) : null,
-      () => isRunning.value ? div({ class: "stack", role: "status" }, progress({ max: total(), value: deleted.value, "aria-label": "Deleted" }), span({ class: "muted" }, `${count(deleted.value)} of ${count(total())} deleted`)) : null),
+      p(filterBy.length ? `All that match ${plural(filterBy.length, "filter")}. ` : "No filter is set: these are all records of the type. ", "Records that refer to them with “delete this too” go with them. This cannot be undone. One that is changed meanwhile stays."),
+      () => failure.value ? errorBox(failure.value) : found.value === null ? span({ class: "muted", role: "status" }, `${plural(counted.value?.records ?? 0, "record")} so far`) : null,
+      () => deleted.value ? div({ class: "stack", role: "status" }, progress({ max: found.value, value: deleted.value.records, "aria-label": "Deleted" }), span({ class: "muted" }, `${count(deleted.value.records)} of ${count(found.value)} deleted${deleted.value.waiting ? `. It waits: ${deleted.value.waiting}` : ""}`)) : null),
     submit: async () => {
-      isRunning.value = true;
-      const failed = [];
       try {
-        for await (const page of pages(body, { desiredKeys: [], signal: abort.signal })) {
-          const part = page.slice(0, manyMax - deleted.peek());
-          await modifyMany(part.map(({ recordName }) => ({ operationType: "forceDelete", record: { recordName } })), { signal: abort.signal, done: (answers) => {
-            failed.push(...answers.filter((answer) => answer.serverErrorCode));
-            deleted.value += answers.length - answers.filter((answer) => answer.serverErrorCode).length;
-          } });
-          if (failed.length) throw new RequestError(200, { ...failed[0], reason: `${failed[0].recordName}: ${failed[0].reason}` });
-          if (deleted.peek() >= manyMax) break;
-        }
+        const job = await runJob("delete", body, { signal: abort.signal, told: (next) => (deleted.value = next) });
+        toast(`Deleted ${plural(job.records, "record")}${job.left ? `; ${count(job.left)} left: ${job.problem?.reason}` : ""}`, job.left ? "bad" : "good");
       } catch (error) {
         if (!abort.signal.aborted) throw error;
+        toast(`Cancelled after ${plural(deleted.peek()?.records ?? 0, "record")}`, "bad");
       } finally {
-        isRunning.value = false;
         reload();
       }
-      toast(`Deleted ${plural(deleted.peek(), "record")}`);
     },
   });
   abort.abort();

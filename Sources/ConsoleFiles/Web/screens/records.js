@@ -17,7 +17,7 @@ import { table } from "../elements/table.js";
 import { cell, isNumeric } from "../elements/values.js";
 import { filterBar, readFilters, requestFilters } from "./recordfilters.js";
 import { recordPane } from "./record.js";
-import { deleteMatches, deleteSelected, exportMatches, importRecords } from "./recordbulk.js";
+import { countAll, deleteMatches, deleteSelected, exportMatches, importRecords } from "./recordbulk.js";
 import { showAsCode } from "./recordcode.js";
 import { savedQueries } from "./savedqueries.js";
 
@@ -255,12 +255,13 @@ function toolbar({ type, types, columns, first, question, mayWrite, params }) {
       menuButton({ label: "More", icon: "more", kind: "plain", hides: true, items: () => [
         menuItem({ label: params.peek().explain ? "Hide how it ran" : "Explain the query", icon: "explain", onclick: () => setParams({ explain: params.peek().explain ? null : "1" }) }),
         menuItem({ label: "Copy as curl, command or Swift…", icon: "text", onclick: () => showAsCode(body()) }),
-        menuGroup("Export all matches"),
-        menuItem({ label: "as CSV", icon: "down", onclick: () => exportMatches(body(), "csv") }),
-        menuItem({ label: "as JSON", icon: "down", onclick: () => exportMatches(body(), "json") }),
-        menuGroup("Many at once"),
+        menuGroup("All matches"),
+        menuItem({ label: "Count all matches", icon: "usage", onclick: () => countAll(body()) }),
+        menuItem({ label: "Export as CSV", icon: "down", onclick: () => exportMatches(body(), "csv") }),
+        menuItem({ label: "Export as JSON", icon: "down", onclick: () => exportMatches(body(), "json") }),
+        menuItem({ label: "Delete all matches…", icon: "trash", danger: true, denied: mayWrite() ?? denial("POST /admin/1/jobs/delete", { inEnvironment: true }), onclick: () => deleteMatches(body(), first.reload) }),
+        menuGroup("A file"),
         menuItem({ label: "Import a file…", icon: "deploy", denied: mayWrite(), onclick: () => importRecords(type.peek(), first.reload) }),
-        menuItem({ label: "Delete all matches…", icon: "trash", danger: true, denied: mayWrite(), onclick: () => deleteMatches(body(), first.reload) }),
       ] }),
       button({ label: "Query Records", icon: "refresh", onclick: first.reload, busy: () => first.isSlow.value })));
 }

@@ -1,0 +1,186 @@
+package import RecordModel
+package import Wire
+
+/// Names a job, and the node that runs it: so that any node knows whom to ask, and whether the job was lost with a
+/// start of that one.
+package struct JobID: Hashable, Sendable, WireMessage {
+    package var node: UInt64
+    /// With the time at which the job began, by the node's clock.
+    package var uuid: UUIDv7
+
+    package init(node: UInt64, uuid: UUIDv7) {
+        self.node = node
+        self.uuid = uuid
+    }
+
+    /// - Returns: nil for what is no job's id.
+    package init?(_ text: String) {
+        guard let dash = text.firstIndex(of: "-"), let node = UInt64(text[..<dash]), node > 0,
+            let uuid = UUIDv7(text[text.index(after: dash)...])
+        else { return nil }
+        self.init(node: node, uuid: uuid)
+    }
+
+    /// Such as `2-0197F2A4-...`.
+    package var text: String { "\(node)-\(uuid.text)" }
+
+    package static var blank: Self { JobID(node: 0, uuid: UUIDv7(milliseconds: 0, random: (0, 0))) }
+
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.field(1, &node)
+        try wire.required(2, &uuid)
+    }
+}
+
+/// Work on all matches of a query, and how far it is. It has nothing of what records hold.
+package struct Job: Hashable, Sendable, WireMessage {
+    /// What is done with the matches.
+    package enum Kind: String, Hashable, Sendable, CaseIterable, WireValue {
+        case count, export, delete
+    }
+
+    /// What became of it.
+    package enum Phase: String, Hashable, Sendable, CaseIterable, WireValue {
+        case running, done, failed, cancelled
+        /// Its node was started anew, or left the cluster. What it did is done; the rest is not.
+        case lost
+    }
+
+    /// What an export is written as.
+    package enum Format: String, Hashable, Sendable, CaseIterable, WireValue {
+        /// A line with the fields' names, then a line for each record.
+        case csv
+        /// One array of records as Web Services have them.
+        case json
+        /// Such a record on each line.
+        case lines
+    }
+
+    /// Why it failed, or why some matches are left.
+    package struct Problem: Hashable, Sendable, WireMessage {
+        package var code: ErrorCode
+        package var reason: String
+
+        package init(code: ErrorCode, reason: String) {
+            self.code = code
+            self.reason = reason
+        }
+
+        package static var blank: Self { Problem(code: .internalError, reason: "") }
+
+        package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+            try wire.field(1, &code)
+            try wire.field(2, &reason)
+        }
+    }
+
+    package var id: JobID
+    package var kind: Kind
+    package var container: String
+    package var environment: Environment
+    package var database: Scope
+    package var zone: String
+    package var recordType: String
+    /// How many filters the query has; their values are not kept with it.
+    package var filters: Int
+    /// The record name of the user as whom an administrator acts; empty where they act as nobody.
+    package var user = ""
+    /// Who began it, as the audit log names them.
+    package var by: String
+    package var phase = Phase.running
+    /// When it ended, in milliseconds since 1970; nil while it runs.
+    package var ended: Int64?
+    /// Matches that were counted, written or deleted.
+    package var records: UInt64 = 0
+    /// Matches that a deletion left where they are.
+    package var left: UInt64 = 0
+    /// Why it failed; of a deletion also why the first of the matches was left.
+    package var problem: Problem?
+    /// What it waits for, before it tries once more; empty where it goes on.
+    package var waiting = ""
+    /// Nil unless it is an export.
+    package var format: Format?
+    /// Of an export's result.
+    package var bytes: UInt64 = 0
+
+    package init(
+        id: JobID, kind: Kind, container: String, environment: Environment, database: Scope, zone: String,
+        recordType: String, filters: Int, by: String
+    ) {
+        self.id = id
+        self.kind = kind
+        self.container = container
+        self.environment = environment
+        self.database = database
+        self.zone = zone
+        self.recordType = recordType
+        self.filters = filters
+        self.by = by
+    }
+
+    /// When it began, in milliseconds since 1970.
+    package var began: Int64 { id.uuid.milliseconds }
+    /// Until when its result can be fetched, in milliseconds since 1970; nil where there is none.
+    package var expires: Int64? {
+        format != nil && phase == .done ? ended.map { $0 + JobLimits.resultMilliseconds } : nil
+    }
+
+    /// What it is about, for the audit log.
+    package var subject: String {
+        let matches = filters == 0 ? "all records" : "matches of \(filters) \(filters == 1 ? "filter" : "filters")"
+        let whose = user.isEmpty ? "" : " of user \(user)"
+        return "\(matches) of type \(recordType) in \(zone), \(database.rawValue) database\(whose) of \(container) "
+            + "(\(environment.rawValue)), job \(id.text)"
+    }
+
+    package static var blank: Self {
+        Job(
+            id: .blank, kind: .count, container: "", environment: .development, database: .public, zone: "",
+            recordType: "", filters: 0, by: "")
+    }
+
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.required(1, &id)
+        try wire.field(2, &kind)
+        try wire.field(3, &container)
+        try wire.field(4, &environment)
+        try wire.field(5, &database)
+        try wire.field(6, &zone)
+        try wire.field(7, &recordType)
+        try wire.field(8, &filters)
+        try wire.field(9, &user, unless: "")
+        try wire.field(10, &by)
+        try wire.field(11, &phase)
+        try wire.field(12, &ended)
+        try wire.field(13, &records)
+        try wire.field(14, &left)
+        try wire.field(15, &problem)
+        try wire.field(16, &waiting, unless: "")
+        try wire.field(17, &format)
+        try wire.field(18, &bytes)
+    }
+}
+
+/// The bounds of jobs, each of one node.
+package enum JobLimits {
+    /// Jobs that run at once.
+    package static let runningMax = 4
+    /// Those of one container.
+    package static let runningOfContainerMax = 2
+    /// Jobs that are remembered, those that run among them.
+    package static let keptMax = 200
+    /// How long one is remembered after its end.
+    package static let keptMilliseconds: Int64 = 24 * 3_600_000
+    /// Results of exports, those that are being written among them.
+    package static let resultsMax = 4
+    /// What one of them may come to.
+    package static let resultBytesMax = 256 << 20
+    /// How long it can be fetched.
+    package static let resultMilliseconds: Int64 = 3_600_000
+    /// What the disk must have free before an export begins.
+    static let freeBytesMin = UInt64(2 * resultsMax * resultBytesMax)
+    /// Records of one deletion.
+    static let deletedAtOnceMax = 100
+    /// How long a job tries the same step again while the cluster cannot do it.
+    static let patienceMilliseconds: UInt64 = 300_000
+}

@@ -1,0 +1,161 @@
+import Cluster
+import Directory
+import RecordModel
+import Synchronization
+
+/// The jobs of this node: in its memory, so that a node that starts again has none (decision 0021).
+package final class JobRunner: Sendable {
+    private struct State {
+        var table = JobTable()
+        /// Those that run.
+        var tasks: [JobID: Task<Void, Never>] = [:]
+        /// Those that are to end.
+        var cancelled: Set<JobID> = []
+        /// Results of exports, whole or not, and by whose right they are read.
+        var results: [JobID: (file: ScratchFile, right: JobRight)] = [:]
+        var isStopped = false
+
+        mutating func purge(now: Int64) {
+            table.purge(now: now)
+            dropResults()
+        }
+
+        /// Those of jobs that are forgotten.
+        mutating func dropResults() { results = results.filter { table[$0.key] != nil } }
+    }
+
+    private let state = Mutex(State())
+    private let clock: any NodeClock
+    /// When this node was started, in milliseconds since 1970.
+    let started: Int64
+
+    init(platform: any NodePlatform) {
+        clock = platform.clock
+        started = platform.clock.wallMilliseconds
+    }
+
+    /// Ends all jobs; they are lost.
+    func stop() {
+        let tasks = state.withLock { state in
+            state.isStopped = true
+            state.results = [:]
+            return Array(state.tasks.values)
+        }
+        for task in tasks { task.cancel() }
+    }
+
+    /// Remembers a job that begins.
+    /// - Throws: `TRY_AGAIN_LATER` where there are as many as there may be.
+    func take(_ job: Job) throws(RequestFailure) {
+        let now = clock.wallMilliseconds
+        let result = state.withLock { state -> Result<Void, RequestFailure> in
+            state.purge(now: now)
+            defer { state.dropResults() }
+            return Result { () throws(RequestFailure) in try state.table.begin(job) }
+        }
+        try result.get()
+    }
+
+    /// Does the work of a job that was taken.
+    func start(_ run: JobRun) {
+        let service = run.service
+        let id = run.job.id
+        state.withLock { state in
+            guard !state.isStopped else { return }
+            state.tasks[id] = service.node.platform.startTask {
+                await run.run()
+                await self.forgetLater(id)
+            }
+        }
+    }
+
+    /// Drops a result once its time is over.
+    private func forgetLater(_ id: JobID) async {
+        let hasResult = state.withLock { state in
+            state.tasks[id] = nil
+            state.cancelled.remove(id)
+            if state.table[id]?.expires == nil { state.results[id] = nil }
+            return state.results[id] != nil
+        }
+        guard hasResult else { return }
+        try? await clock.sleep(milliseconds: UInt64(JobLimits.resultMilliseconds))
+        let now = clock.wallMilliseconds
+        state.withLock { $0.purge(now: now) }
+    }
+
+    // MARK: What a job tells of itself
+
+    /// Whether a job is to go on.
+    func goesOn(_ id: JobID) -> Bool {
+        state.withLock { !$0.isStopped && !$0.cancelled.contains(id) && $0.table[id] != nil }
+    }
+
+    /// Whether the node is stopping, so that nothing is to be told any more.
+    var isStopped: Bool { state.withLock(\.isStopped) }
+
+    /// Notes how far a job is.
+    func change(_ id: JobID, _ change: (inout Job) -> Void) { state.withLock { $0.table.change(id, change) } }
+
+    /// Keeps the file that an export writes.
+    func keep(_ file: ScratchFile, of id: JobID, readBy right: JobRight) {
+        state.withLock { $0.results[id] = (file, right) }
+    }
+
+    // MARK: What is asked
+
+    /// Answers any node's question.
+    func answer(_ inquiry: JobInquiry, in service: RecordService) async -> JobAnswer {
+        let now = clock.wallMilliseconds
+        state.withLock { $0.purge(now: now) }
+        var answer = JobAnswer(started: started)
+        switch inquiry {
+        case .list(let container, let environment):
+            answer.jobs = jobs.filter { job in
+                (container ?? job.container) == job.container && (environment ?? job.environment) == job.environment
+            }
+        case .state(let id): answer.jobs = [job(id)].compactMap(\.self)
+        case .cancel(let id): answer.jobs = [cancel(id)].compactMap(\.self)
+        case .result(let id, let offset, let count):
+            answer.jobs = [job(id)].compactMap(\.self)
+            do throws(RequestFailure) {
+                answer.bytes = try await part(
+                    of: id, at: Int(clamping: offset), count: Int(clamping: count), in: service)
+            } catch {
+                answer.problem = Job.Problem(code: error.error.code, reason: error.error.reason)
+            }
+        }
+        return answer
+    }
+
+    private var jobs: [Job] { state.withLock { $0.table.jobs } }
+
+    func job(_ id: JobID) -> Job? { state.withLock { $0.table[id] } }
+
+    /// Ends a job that runs; one that ended is forgotten, with its result.
+    private func cancel(_ id: JobID) -> Job? {
+        let (job, task) = state.withLock { state -> (Job?, Task<Void, Never>?) in
+            let job = state.table[id]
+            guard job?.phase == .running else {
+                state.table.remove(id)
+                state.results[id] = nil
+                return (job, nil)
+            }
+            state.cancelled.insert(id)
+            return (job, state.tasks[id])
+        }
+        task?.cancel()
+        return job
+    }
+
+    private func part(
+        of id: JobID, at offset: Int, count: Int, in service: RecordService
+    ) async throws(RequestFailure) -> [UInt8] {
+        let (result, job) = state.withLock { ($0.results[id], $0.table[id]) }
+        guard let result, let job, job.expires != nil else {
+            throw .notFound("job '\(id.text)' has no result: it is no export, is not done, or its hour is over")
+        }
+        // Who acted as a user sees nothing of them once that is over.
+        _ = try await result.right.admitted(by: service, to: job, writes: false)
+        return try await ask(await result.file.read(at: offset, count: min(count, JobAdministration.partBytes)))
+    }
+}
