@@ -94,11 +94,15 @@ struct WatchRegistry: Sendable {
         guard countByContainer[store.container, default: 0] < containerMax else {
             throw .tooManyOfContainer(containerMax)
         }
-        guard ids(of: store).count < watchesPerUserMax else { throw .tooManyOfUser(watchesPerUserMax) }
+        let hash = StoreJournal.hash(of: store)
+        // Another store may have the same hash, so only then they are told apart.
+        if let ofHash = byStore[hash], ofHash.count >= watchesPerUserMax {
+            guard ids(of: store).count < watchesPerUserMax else { throw .tooManyOfUser(watchesPerUserMax) }
+        }
         let id = WatchID(number: nextNumber)
         nextNumber += 1
         watches[id] = Watch(store: store, group: group)
-        byStore[StoreJournal.hash(of: store), default: []].append(id)
+        byStore[hash, default: []].append(id)
         countByGroup[group, default: 0] += 1
         countByContainer[store.container, default: 0] += 1
         return id
