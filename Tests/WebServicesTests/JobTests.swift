@@ -184,6 +184,7 @@ struct JobTests {
         #expect(try await world.browse(viewer, "GET", "jobs/result?id=\(id)").json.array?.count == 3)
         #expect(try await world.browse(developer, "DELETE", "jobs?id=\(id)").status == 403)
         #expect(try await world.browse(viewer, "DELETE", "jobs?id=\(id)").status == 200)
+        try await world.admin("POST", "containers", #"{"name": "iCloud.test.other"}"#)
         let carl = try await world.member("carl", "admin", containers: #"["iCloud.test.other"]"#)
         let other = try #require(counted.json["id"]?.string)
         #expect(try await world.browse(carl, "GET", "jobs/state?id=\(other)").status == 404)
