@@ -81,6 +81,22 @@ struct BlockingPoolTests {
         #expect(pool.load == (0, 0))
     }
 
+    @Test("beside one whose work is done on other threads an owner has half of the processors, too")
+    func otherThreads() throws {
+        let threads = HeldThreads(parallelism: 2)
+        let pool = BlockingPool(threads, BlockingPool.Bounds(threads: 4, waitingMax: 100, isShared: true))
+        pool.note("heavy")
+        for _ in 0..<20 { try submit("heavy", to: pool) }
+        #expect(pool.load == (2, 18), "it is alone")
+        pool.note("light")
+        for waiting in [18, 17, 16, 15] {
+            threads.endOne()
+            #expect(pool.load == (1, waiting))
+        }
+        for _ in 0..<10 { threads.endOne() }
+        #expect(pool.load.running == 2, "the light one has gone")
+    }
+
     @Test("owners take turns, whoever has more waiting")
     func turns() throws {
         let pool = pool(threads: 2)

@@ -58,6 +58,16 @@ struct SessionOutboxTests {
         #expect(pair.tell(now: 60_000) == [.wantsSessions(within: 58_000 + 10_000)])
     }
 
+    @Test("what was missed before a first gap is still asked for after a second one")
+    func secondGap() {
+        var pair = settled(at: 1_000)
+        #expect(pair.tell(now: 2_000) == [])
+        #expect(pair.tell(now: 3_000, isLost: true) == [])
+        #expect(pair.tell(now: 60_000) == [.wantsSessions(within: 58_000 + 10_000)])
+        #expect(pair.tell(now: 61_000, isLost: true) == [])
+        #expect(pair.tell(now: 62_000) == [.wantsSessions(within: 60_000 + 10_000)])
+    }
+
     @Test("a node that restarted begins its numbers anew, and is asked for what it may have told before")
     func restart() {
         var pair = settled(at: 1_000)

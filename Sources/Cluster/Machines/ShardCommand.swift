@@ -1,4 +1,5 @@
 package import KeyValueStore
+import RecordModel
 package import RecordStore
 package import Wire
 
@@ -24,6 +25,17 @@ package enum ShardCommand: Sendable {
 }
 
 extension ShardCommand {
+    /// Whose request it carries out; nil for a shard's own work and an administrator's.
+    var container: String? {
+        switch self {
+        case .record(.modifyRecords(let command)): command.zone.database.container
+        case .record(.modifyZone(let command)): command.zone.database.container
+        case .keyValue(let command): command.store.container
+        case .subscriptions(let command): command.subscriber.container
+        default: nil
+        }
+    }
+
     /// Whether it only removes something, or does a bounded part of the work that frees room.
     var isFreeing: Bool {
         switch self {

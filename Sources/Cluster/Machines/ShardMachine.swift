@@ -41,6 +41,7 @@ package final class ShardMachine: StateMachine {
     private let vault: FieldVault
     private let storesChanged: @Sendable (StoreChange) -> Void
     private let effectsWait: @Sendable () -> Void
+    private let worked: @Sendable (_ container: String) -> Void
 
     private let assets: AssetNews
     private let retention: Retention
@@ -49,12 +50,15 @@ package final class ShardMachine: StateMachine {
     ///   - assets: is told what records name.
     ///   - storesChanged: called once changes of users' preferences or notifications are in the database.
     ///   - effectsWait: called once effects on other groups are in the database.
+    ///   - worked: called when a request of a container is carried out.
     package init(
         vault: FieldVault, assets: AssetNews = AssetNews(), assetGrace: Int64 = AssetReference.graceMilliseconds,
         effectsWait: @escaping @Sendable () -> Void = {},
+        worked: @escaping @Sendable (_ container: String) -> Void = { _ in },
         storesChanged: @escaping @Sendable (StoreChange) -> Void = { _ in }
     ) {
         self.effectsWait = effectsWait
+        self.worked = worked
         self.vault = vault
         self.assets = assets
         var retention = Retention()
@@ -98,6 +102,7 @@ package final class ShardMachine: StateMachine {
                 outcomes.append(RecordOutcome.refused(refusal).encoded())
                 continue
             }
+            if let container = decoded.container { worked(container) }
             outcomes.append(try apply(decoded, in: &transaction, of: tables, db, isDue: &isDue))
         }
         try transaction.finish()

@@ -129,7 +129,8 @@ struct ReplicaKeeper: Sendable {
         if group == .directory { return directory }
         return ShardMachine(
             vault: vault, assets: assetNews, assetGrace: settings.assets.graceMilliseconds,
-            effectsWait: { [effects] in effects.ring(group) }
+            effectsWait: { [effects] in effects.ring(group) },
+            worked: { [reads = lane.pools.reads] in reads.note($0) }
         ) { [changes] change in
             switch change {
             case .stores(let stores): changes.ring(.stores(stores, in: group))

@@ -6,7 +6,7 @@ import Synchronization
 /// Each piece of work has an owner, such as a container. The owners' lines are served in turn, and no owner has more
 /// than half of the threads: who comes with little finds a thread at once, whatever another one has waiting. While
 /// there are others, or were a moment ago, it has no more than half of the processors either: else a thread would be
-/// found, and no processor for it.
+/// found, and no processor for it. Others are also those whose work is done elsewhere on the machine (`note`).
 package final class BlockingPool: Sendable {
     /// What is to be done; with false it is not done, because the pool is stopped.
     package typealias Work = @Sendable (_ isActive: Bool) -> Void
@@ -68,6 +68,10 @@ package final class BlockingPool: Sendable {
             let left = running[owner, default: 0] - 1
             running[owner] = left > 0 ? left : nil
             runningCount -= 1
+            note(owner)
+        }
+
+        mutating func note(_ owner: String) {
             if recent.count == Self.recentMax { recent.removeFirst() }
             recent.append(owner)
         }
@@ -104,6 +108,9 @@ package final class BlockingPool: Sendable {
         if let refusal { throw refusal }
         startWaiting()
     }
+
+    /// Takes note of an owner whose work was done on other threads of this machine: it needs processors as well.
+    package func note(_ owner: String) { state.withLock { $0.note(owner) } }
 
     /// Does work that may fail and waits for its result.
     /// - Throws: what the work throws; `QueueFull`; `CancellationError` when the pool is stopped.

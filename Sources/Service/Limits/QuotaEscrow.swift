@@ -120,11 +120,16 @@ struct QuotaEscrow {
                     }
                 }
             }
-            return await tasks.reduce(into: .success(false)) { (all: inout Result<Bool, RequestFailure>, one) in
-                guard case .success(let any) = all else { return }
-                all = one.map { $0 || any }
-            }
+            return await tasks.reduce(.success(false)) { Self.either($0, $1) }
         }.get()
+    }
+
+    /// Whether one of several shards gave something back, or why one could not.
+    static func either(
+        _ all: Result<Bool, RequestFailure>, _ one: Result<Bool, RequestFailure>
+    ) -> Result<Bool, RequestFailure> {
+        guard case .success(let any) = all else { return all }
+        return one.map { $0 || any }
     }
 
     /// - Returns: whether there was something to give back.

@@ -1,3 +1,4 @@
+import Admission
 import Authorization
 import Cluster
 import Directory
@@ -8,6 +9,7 @@ import RecordModel
 import RecordStore
 import TestSupport
 import Testing
+import Wire
 
 @testable import Service
 
@@ -147,6 +149,56 @@ extension ClusterSuites {
                 try await world.submit(.deleteAccount(name: "ann"))
                 #expect(await code(last) == .expiredURL)
             }
+        }
+
+        @Test("copies that a group sends which was restored before the others wait until these are, too")
+        func restoredFirst() async throws {
+            try await inWorld(["ann"]) { world in
+                let ann = Self.database(of: "ann")
+                try await world.subscribe(ann)
+                let home = ann.home(in: world.service)
+                let others = world.node.map.groups.dropFirst().filter { $0 != home }
+                let command = GroupCommand.machine(ShardCommand.startIncarnation(1_000).encoded())
+                func begin(_ group: GroupID) async throws {
+                    _ = try await world.node.router.submit(command, to: group, by: world.node.deadline())
+                }
+                func status(of group: GroupID) async throws -> ReplicaStatus {
+                    try #require(await world.node.status().first { $0.group == group })
+                }
+                let before = try await status(of: others[0]).appliedIndex
+                try await begin(home)
+                try await awaitTrue("they are sent, not taken and sent again") {
+                    try await status(of: others[0]).appliedIndex.rawValue >= before.rawValue + 2
+                }
+                #expect(try await status(of: home).waitingEffects > 0)
+                for group in others { try await begin(group) }
+                try await awaitTrue("they are taken") { try await status(of: home).waitingEffects == 0 }
+            }
+        }
+
+        @Test("a change keeps its device, however long the leader of its group takes to say that it knows of devices")
+        func slowLeader() async throws {
+            let cluster = try await TestCluster(nodeCount: 2) { $0.replicasPerShard = 1 }
+            try await cluster.start()
+            try await cluster.awaitMaps()
+            let (node, other) = (try cluster.node(1), try cluster.node(2))
+            let elsewhere = zip(node.map.groups.dropFirst(), node.map.shards)
+                .first { !$0.1.contains { $0.node == 1 } }
+            let group = try #require(elsewhere).0
+            try await awaitTrue("group \(group) knows devices") { await other.levels.has(.notifications, in: group) }
+            await cluster.stop([2])
+            let service = RecordService(node: node, logger: Logger(label: "test"))
+            let caller = Admitted(caller: Caller(user: "_ann"))
+            var request = DatabaseRequest(
+                key: Self.database(of: "ann"), requester: Requester(caller, requestID: "", address: nil),
+                in: node.directory.snapshot, deadline: Deadline(milliseconds: 120_000, from: node.platform.clock.now))
+            request.clientID = "phone"
+            let asked = request
+            async let client = asked.client(service, group)
+            #expect(await !node.levels.has(.notifications, in: group), "nobody says so within a second")
+            try await cluster.start([2])
+            #expect(try await client == "phone")
+            try await cluster.shutDown()
         }
 
         @Test("after a restore a token goes on with what is kept, and with what comes")

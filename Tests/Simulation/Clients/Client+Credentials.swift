@@ -14,7 +14,8 @@ extension Client {
         switch world.random(0...9) {
         case 0..<2: await endAllSessions()
         case 2..<5: await repeatSignature()
-        case 5..<6: await keepToken()
+        case 5: await keepToken()
+        case 6: await shareSession()
         default: await changeLimits()
         }
     }
@@ -81,6 +82,30 @@ extension Client {
         if case .value = await ServerCall.make(to: node, as: first, recorder, Self.look) {
             recorder.violated(
                 "client \(number): node \(node.number) takes a token of session \(id) that was replaced before the grace time"
+            )
+        }
+    }
+
+    /// Lets two apps have one session: while one gets newer tokens, the other one's is good for the grace time.
+    private func shareSession() async {
+        let id = "shared-\(newValue())"
+        guard await settle([.createToken(Place.session(id, Place.accounts[0]))]) else { return }
+        let node = nodes[world.random(0...(nodes.count - 1))]
+        let one = UserSession(id)
+        let process = node.process
+        // The second one replaces the token of the other app.
+        var replaced: UInt64 = 0
+        for seconds in [25...30, 37...40] {
+            replaced = world.now
+            guard case .value = await ServerCall.make(to: node, as: one, recorder, Self.look) else { return }
+            let end = world.now + UInt64(world.random(seconds)) * World.second
+            while world.now < end, !isEnding { await sleep(5 * World.second) }
+        }
+        guard node.process === process, !isEnding else { return }
+        let answer = await ServerCall.make(to: node, as: UserSession(id), recorder, Self.look)
+        if case .failed(let failure) = answer, world.now < replaced + 55 * World.second {
+            recorder.violated(
+                "client \(number): node \(node.number) refused a token of session \(id) within the grace time: \(failure.error)"
             )
         }
     }

@@ -71,11 +71,13 @@ extension Client {
         let (database, user) = (hoard.database, hoard.user)
         return await ask(repeats: true) { visit throws(RequestFailure) in
             try await visit.requireDirectory()
-            let requester = Requester(Admitted(caller: Caller(user: user)), requestID: "", address: nil)
-            var request = DatabaseRequest(
-                key: database, requester: requester, in: visit.node.directory.snapshot, deadline: visit.deadline)
-            request.identity = try RequestIdentity(identity.key, body: identity.body, in: visit.service)
-            return try await work(visit, request)
+            return try await visit.enterAsAdministrator(of: Hoard.container) { directory throws(RequestFailure) in
+                let requester = Requester(Admitted(caller: Caller(user: user)), requestID: "", address: nil)
+                var request = DatabaseRequest(
+                    key: database, requester: requester, in: directory, deadline: visit.deadline)
+                request.identity = try RequestIdentity(identity.key, body: identity.body, in: visit.service)
+                return try await work(visit, request)
+            }
         }
     }
 

@@ -46,6 +46,20 @@ final class Visit: @unchecked Sendable {
         return try await work(context)
     }
 
+    /// Takes a place among a container's requests, without a rate, and works on the request.
+    func enterAsAdministrator<Value>(
+        of container: String, _ work: (DirectorySnapshot) async throws(RequestFailure) -> Value
+    ) async throws(RequestFailure) -> Value {
+        let scope = RequestScope(
+            target: Target(container: container, environment: .development, needsUser: false), rate: .requests)
+        var credentials = Credentials(apiToken: nil, webAuthToken: nil)
+        credentials.administrator = "simulation"
+        let precheck = try await service.precheck(credentials, for: scope, address: nil)
+        let context = try await service.admit(credentials, precheck, to: scope, address: nil, by: deadline, &notes)
+        defer { service.leave(scope) }
+        return try await work(context.directory)
+    }
+
     /// Works on a request for the records of the first account.
     func database<Value>(
         _ identity: Identity? = nil, _ work: (DatabaseRequest) async throws(RequestFailure) -> Value

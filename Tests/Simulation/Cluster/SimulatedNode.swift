@@ -140,7 +140,8 @@ final class SimulatedNode: @unchecked Sendable {
         clock.setDrift(driftPartsPerMillion, at: world.now)
         clock.wallOffsetMilliseconds = wallOffsetMilliseconds
         let process = ProcessLife(node: number, life: life, clock: clock)
-        let platform = SimulatedPlatform(world: world, process: process, network: network, delays: delays)
+        let platform = SimulatedPlatform(
+            world: world, process: process, network: network, delays: delays, processors: options.processors)
         let disk = SimulatedDisk(world: world, unsynced)
         unsynced = SimulatedDisk.Unsynced()
         disk.faults = diskFaults

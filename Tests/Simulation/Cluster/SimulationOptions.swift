@@ -13,6 +13,8 @@ package struct SimulationOptions: Sendable {
 
     var network = SimulatedNetwork.Conditions()
     var delays = SimulatedPlatform.Delays()
+    /// Of each machine.
+    var processors = Int.max
     /// Between two faults, on average, in milliseconds.
     var faultIntervalMilliseconds: UInt64
     /// The kinds of fault that happen.
@@ -187,6 +189,7 @@ package struct SimulationOptions: Sendable {
         if chance(40) { makeLimitsSmall(using: &generator) }
         // What a database lacks of its quota is collected from several others.
         if chance(20) { shards = 3 }
+        if chance(50) { processors = Int.random(in: 1...2, using: &generator) }
     }
 
     /// Limits that production's loads meet, and a simulation's only where they are small.

@@ -12,6 +12,8 @@ final class SimulatedPlatform: NodePlatform, @unchecked Sendable {
     let world: World
     let process: ProcessLife
     var delays: Delays
+    /// How many the machine has, for all that the node knows: they bound what one container has inside beside others.
+    let processors: Int
     let eventLoop: any EventLoop
     let executor: SimulatedExecutor
     private let loop: SimulatedLoop
@@ -29,11 +31,12 @@ final class SimulatedPlatform: NodePlatform, @unchecked Sendable {
         var applyMax: UInt64 = 1_000
     }
 
-    init(world: World, process: ProcessLife, network: SimulatedNetwork, delays: Delays) {
+    init(world: World, process: ProcessLife, network: SimulatedNetwork, delays: Delays, processors: Int) {
         self.world = world
         self.process = process
         self.network = network
         self.delays = delays
+        self.processors = processors
         loop = SimulatedLoop(world: world, process: process)
         eventLoop = loop
         executor = SimulatedExecutor(world: world, process: process)

@@ -3,6 +3,7 @@ import Cluster
 /// Threads for work that blocks: each piece of work happens at once, after a while.
 final class SimulatedPool: WorkPool, @unchecked Sendable {
     // Touched on the simulation's thread only.
+    let parallelism: Int
     private let platform: SimulatedPlatform
     private let isOrdered: Bool
     private var isStopped = false
@@ -12,6 +13,7 @@ final class SimulatedPool: WorkPool, @unchecked Sendable {
     init(platform: SimulatedPlatform, isOrdered: Bool) {
         self.platform = platform
         self.isOrdered = isOrdered
+        parallelism = platform.processors
     }
 
     func submit(_ work: @escaping @Sendable (Bool) -> Void) {

@@ -29,6 +29,7 @@ extension Mutant {
         // After it was made anew, a user is told by its name what only the former one asked for.
         Mutant(
             "matches of an earlier subscription of the name are entered",
+            hiddenBy: "it takes one that is under way when its subscription is made anew (NotificationBoundsTests)",
             .init(
                 "RecordStore/Subscriptions/SubscriptionHome.swift", "guard row.generation == match.generation",
                 "guard PLANTED || row.generation == match.generation")),
@@ -51,6 +52,7 @@ extension Mutant {
         // While groups begin anew after a restore, subscriptions and notifications are lost between them.
         Mutant(
             "what a group did not take counts as delivered",
+            hiddenBy: "nothing is restored in a simulation (SubscriberTests)",
             .init("Cluster/Outbox/OutboxSender.swift", ".isTaken else", ".isTaken || PLANTED else")),
         // What is committed just after a subscription was answered for is not told.
         Mutant(
@@ -67,6 +69,7 @@ extension Mutant {
         // After a restore, subscriptions are there and tell of nothing.
         Mutant(
             "copies that are sent again do not say of which generation they are",
+            hiddenBy: "nothing is restored in a simulation (OutboxTests)",
             .init(
                 "RecordStore/Subscriptions/SubscriptionHome.swift", "watcher.generation = found.generation",
                 "watcher.generation = PLANTED(0, found.generation)")),
@@ -77,18 +80,21 @@ extension Mutant {
         // A device goes on after a restore and misses what got its numbers a second time.
         Mutant(
             "tokens of notifications do not tell incarnations apart",
+            hiddenBy: "nothing is restored in a simulation (OutboxTests)",
             .init(
                 "RecordStore/Subscriptions/NotificationLog.swift", "incarnation: incarnation, losses: losses",
                 "incarnation: PLANTED(1, incarnation), losses: losses")),
         // A device that knew the deleted container misses the first notifications of the new one.
         Mutant(
             "a token of a container's earlier life is followed in its log",
+            hiddenBy: "no container with subscriptions is deleted in a simulation (OutboxTests)",
             .init(
                 "RecordStore/Subscriptions/NotificationLog.swift", "(life == begin.life || life == 0)",
                 "(PLANTED || life == begin.life || life == 0)")),
         // A device that was away for more than a week misses changes and is not told to fetch all.
         Mutant(
             "notifications that are too old go without raising the floor",
+            hiddenBy: "nobody is away for seven days in a simulation (OutboxTests)",
             .init(
                 "RecordStore/Subscriptions/SubscriptionHome.swift", ".run(.integer(sequence), .integer(registry))",
                 ".run(.integer(PLANTED(0, sequence)), .integer(registry))")),
@@ -119,6 +125,7 @@ extension Mutant {
         // A node that was cut off twice does not learn of the first time, and takes tokens that were replaced.
         Mutant(
             "a second gap replaces the first before it was asked about",
+            hiddenBy: "who missed a token twice must be shown it once more (SessionOutboxTests)",
             .init(
                 "Service/Limits/SessionSpread.swift", "missingSince = min(missingSince ?? since, since)",
                 "missingSince = PLANTED(since, min(missingSince ?? since, since))")),
@@ -129,19 +136,23 @@ extension Mutant {
         // With each node that is killed, the container gets more than its limit.
         Mutant(
             "what a node let through before it was started again is not charged",
+            hiddenBy: "it takes a node that ends just after it spent what the container had saved (RateLedgerTests)",
             .init("Admission/Rate/RateAccount.swift", "{ charge(lost) }", "{ charge(PLANTED(0, lost)) }")),
         // Room that a node asked for and died with is nobody's for ever: the database is full too early.
         Mutant(
             "what a shard was granted and never told of is not taken back",
+            hiddenBy: "it takes a node that ends between a grant and its credit (QuotaEscrowTests)",
             .init("Service/Limits/QuotaEscrow.swift", "if untold != .zero {", "if untold != .zero, !PLANTED {")),
         // A save is refused as over the quota though there is room.
         Mutant(
             "of several shards that give back only the last to answer counts",
+            hiddenBy: "who has nothing to give back answers sooner than who gives (QuotaEscrowTests)",
             .init(
                 "Service/Limits/QuotaEscrow.swift", "one.map { $0 || any }", "one.map { PLANTED($0, $0 || any) }")),
         // A client that repeats a request hears that its records were not saved, and saves them twice.
         Mutant(
             "a repeated request gives its new records other names",
+            hiddenBy: "clients of a simulation name their records (Section09ModifyTests)",
             .init(
                 "Service/Operations/RecordModification.swift", "guard let key else {",
                 "guard let key, !PLANTED else {")),
