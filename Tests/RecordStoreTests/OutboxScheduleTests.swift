@@ -65,7 +65,7 @@ struct OutboxScheduleTests {
             let (source, destination) = (group(of: side), group(of: other(side)))
             let bytesMax = random.next() % 2 == 0 ? 1 : OutboxDelivery.bytesMax
             let next = try fixture(side).queue.read {
-                try RecordTables.nextDelivery(from: source, to: destination, bytesMax: bytesMax, in: $0)
+                try WaitingEffects.nextDelivery(from: source, to: destination, bytesMax: bytesMax, in: $0)
             }
             if let next { deliveries.append((other(side), next)) }
         }
