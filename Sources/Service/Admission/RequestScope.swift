@@ -58,6 +58,8 @@ package struct RequestNotes: Sendable {
     package var admitted: Admitted?
     /// The administrator who asked, as the audit log names them, once that is known: before the request is let in.
     package var administrator: String?
+    /// Who asked, as the audit log names them, also where the request was not let in.
+    package var actor: String { admitted?.actor ?? administrator ?? AuditOrigin.anonymous }
     /// Takes the place of the web auth token that the request came with.
     package var webAuthToken: String?
     /// What is left of the container's rate.
@@ -136,16 +138,13 @@ extension RecordService {
 
     /// Who asks, for the audit log.
     package func origin(of requester: Requester) -> AuditOrigin {
-        AuditOrigin(
-            actor: requester.admitted.actor, requestID: requester.requestID, address: requester.address ?? "",
-            time: now)
+        origin(requester.admitted.actor, requestID: requester.requestID, address: requester.address)
     }
 
-    /// Who asks, for the audit log, also where the request was not let in or that was not found out.
-    package func origin(_ notes: RequestNotes, requestID: String, address: String?) -> AuditOrigin {
+    /// Who asks, for the audit log.
+    package func origin(_ actor: String, requestID: String, address: String?) -> AuditOrigin {
         AuditOrigin(
-            actor: notes.admitted?.actor ?? notes.administrator ?? AuditOrigin.anonymous, requestID: requestID,
-            address: address ?? "", time: now)
+            actor: actor, requestID: requestID, address: address ?? "", time: now)
     }
 }
 

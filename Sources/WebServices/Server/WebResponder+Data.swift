@@ -234,7 +234,7 @@ extension WebResponder {
         }
         if failure.error.code == .accessDenied {
             context.service.audit.refused(
-                context.service.origin(notes, requestID: call.uuid, address: call.address),
+                context.service.origin(notes.actor, requestID: call.uuid, address: call.address),
                 in: route.target.container, action: route.name, subject: route.subject)
         }
         return failure
