@@ -10,6 +10,7 @@ package import RecordModel
 package struct JobAdministration: Sendable {
     /// What is wanted.
     package struct Wanted: Sendable {
+        /// What is done.
         package var kind: Job.Kind
         /// Where.
         package var key: SchemaKey
