@@ -10,14 +10,18 @@ package import RecordModel
 package struct JobAdministration: Sendable {
     /// What is wanted.
     package struct Wanted: Sendable {
+        /// What is done.
         package var kind: Job.Kind
+        /// Where.
         package var key: SchemaKey
+        /// As `container`.
         package var database: Scope
         /// Of which the query and the zone count.
         package var form: QueryRecordsRequest
         /// Nil unless it is an export.
         package var format: Job.Format?
 
+        /// What is wanted, without a format.
         package init(_ kind: Job.Kind, of form: QueryRecordsRequest, _ database: Scope, in key: SchemaKey) {
             self.kind = kind
             self.form = form

@@ -4,10 +4,12 @@ package import Wire
 /// Names a job, and the node that runs it: so that any node knows whom to ask, and whether the job was lost with a
 /// start of that one.
 package struct JobID: Hashable, Sendable, WireMessage {
+    /// The one that runs it.
     package var node: UInt64
     /// With the time at which the job began, by the node's clock.
     package var uuid: UUIDv7
 
+    /// A node and a time.
     package init(node: UInt64, uuid: UUIDv7) {
         self.node = node
         self.uuid = uuid
@@ -58,9 +60,12 @@ package struct Job: Hashable, Sendable, WireMessage {
 
     /// Why it failed, or why some matches are left.
     package struct Problem: Hashable, Sendable, WireMessage {
+        /// As answers have it.
         package var code: ErrorCode
+        /// In words.
         package var reason: String
 
+        /// A code and its words.
         package init(code: ErrorCode, reason: String) {
             self.code = code
             self.reason = reason
@@ -74,12 +79,19 @@ package struct Job: Hashable, Sendable, WireMessage {
         }
     }
 
+    /// Names it.
     package var id: JobID
+    /// What is done.
     package var kind: Kind
+    /// Where the matches are.
     package var container: String
+    /// As `container`.
     package var environment: Environment
+    /// As `container`.
     package var database: Scope
+    /// As `container`.
     package var zone: String
+    /// Of the matches.
     package var recordType: String
     /// How many filters the query has; their values are not kept with it.
     package var filters: Int
@@ -87,6 +99,7 @@ package struct Job: Hashable, Sendable, WireMessage {
     package var user = ""
     /// Who began it, as the audit log names them.
     package var by: String
+    /// What became of it.
     package var phase = Phase.running
     /// When it ended, in milliseconds since 1970; nil while it runs.
     package var ended: Int64?
@@ -103,6 +116,7 @@ package struct Job: Hashable, Sendable, WireMessage {
     /// Of an export's result.
     package var bytes: UInt64 = 0
 
+    /// A job that begins.
     package init(
         id: JobID, kind: Kind, container: String, environment: Environment, database: Scope, zone: String,
         recordType: String, filters: Int, by: String
