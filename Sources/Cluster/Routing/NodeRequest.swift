@@ -39,7 +39,7 @@ enum NodeRequest: Sendable {
     case readAsset(AssetReference, Range<UInt64>)
     /// Copy a file that comes in here, for a group of yours, from now on.
     case followUpload(UploadID, GroupID)
-    /// The block that begins there of a file that comes in at you, once it is there; once it is whole, what the file is.
+    /// The block of a file that comes in at you, from a place on, once it is there; or what the file is, once whole.
     case readUpload(UploadID, from: UInt64)
 
     /// Whether it is answered to a node whose data folder is not (yet) accepted.
