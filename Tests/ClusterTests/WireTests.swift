@@ -4,6 +4,7 @@ import KeyValueStore
 import RaftCore
 import RecordModel
 import RecordStore
+import Telemetry
 import Testing
 import Wire
 
@@ -96,11 +97,14 @@ struct ClusterWireTests {
             group: GroupID(4), snapshotID: 9, term: Term(3), leader: ReplicaID(1), mark: mark, offset: 10,
             totalBytes: 12,
             fileHash: [7], bytes: [1, 2])
+        let trace = try #require(TraceContext(traceparent: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"))
+        let origin = RequestOrigin(request: Array(1...16), place: trace)
         for request in [
             NodeRequest.propose(GroupID(3), command: [1, 2]), .propose(GroupID(0), command: []),
-            .propose(GroupID(3), command: [1, 2], origin: Array(1...16)), .inquire([4]),
+            .propose(GroupID(3), command: [1, 2], origin: origin), .inquire([4]),
             .read(GroupID(2), request: [3], ReadTerms(container: "c", milliseconds: 7, isAfterLog: true)),
-            .read(GroupID(2), request: [3], ReadTerms(origin: Array(1...16))),
+            .read(GroupID(2), request: [3], ReadTerms(origin: RequestOrigin(request: Array(1...16)))),
+            .read(GroupID(2), request: [3], ReadTerms(origin: RequestOrigin(place: origin.place))),
             .read(GroupID(2), request: [], ReadTerms()), .snapshot(chunk),
         ] {
             #expect("\(try NodeRequest(decoding: request.encoded()))" == "\(request)")
