@@ -1,3 +1,4 @@
+import Directory
 import PeerTransport
 import RaftCore
 import Telemetry
