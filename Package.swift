@@ -22,6 +22,7 @@ extension Target.Dependency {
     static let x509: Self = .product(name: "X509", package: "swift-certificates")
     static let asn1: Self = .product(name: "SwiftASN1", package: "swift-asn1")
     static let metrics: Self = .product(name: "CoreMetrics", package: "swift-metrics")
+    static let tracing: Self = .product(name: "Tracing", package: "swift-distributed-tracing")
     static let logging: Self = .product(name: "Logging", package: "swift-log")
     static let deque: Self = .product(name: "DequeModule", package: "swift-collections")
     static let heap: Self = .product(name: "HeapModule", package: "swift-collections")
@@ -74,6 +75,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-certificates", .upToNextMinor(from: "1.21.1")),
         .package(url: "https://github.com/apple/swift-collections", .upToNextMinor(from: "1.6.0")),
         .package(url: "https://github.com/apple/swift-crypto", .upToNextMinor(from: "4.5.2")),
+        .package(url: "https://github.com/apple/swift-distributed-tracing", .upToNextMinor(from: "1.7.3")),
         .package(url: "https://github.com/apple/swift-http-types", .upToNextMinor(from: "1.8.0")),
         .package(url: "https://github.com/apple/swift-log", .upToNextMinor(from: "1.16.2")),
         .package(url: "https://github.com/apple/swift-metrics", .upToNextMinor(from: "2.13.0")),
@@ -93,7 +95,7 @@ let package = Package(
         module("RaftCore", ["Wire"], testing: ["EventQueue"]),
         module("RecordModel", ["Wire"], testing: ["RaftCore"]),
         module("Authorization", ["RecordModel", "Wire"]),
-        module("Telemetry", [.metrics]),
+        module("Telemetry", [.metrics, .tracing]),
         module("Storage", ["RaftCore", "Telemetry", "Wire", .grdb, .grdbSQLite], testing: ["TestSupport"]),
         module("Certificates", [.x509, .asn1, .crypto], testing: ["TestSupport"]),
         module(
@@ -109,7 +111,7 @@ let package = Package(
             [
                 "Authorization", "Directory", "KeyValueStore", "PeerTransport", "RaftCore", "RecordModel",
                 "RecordStore",
-                "Storage", "Telemetry", "Wire", .crypto, .deque, .grdb, .logging, .nioCore, .nioPosix,
+                "Storage", "Telemetry", "Wire", .crypto, .deque, .grdb, .logging, .nioCore, .nioPosix, .tracing,
             ],
             testing: [
                 "Certificates", "HistoryChecks", "Service", "ServiceClient", "TestSupport", "UbiquitousKeyValueStore",
@@ -124,8 +126,8 @@ let package = Package(
             "Service",
             [
                 "Admission", "Authorization", "Cluster", "Directory", "KeyValueStore", "PeerTransport", "RaftCore",
-                "RecordModel", "RecordStore", "Telemetry", "Wire", .crypto, .deque, .logging,
-                .nioCore,
+                "RecordModel", "RecordStore", "Storage", "Telemetry", "Wire", .crypto, .deque, .logging,
+                .nioCore, .tracing,
             ], testing: [.nioPosix]),
         module(
             "WebServices",
@@ -134,7 +136,7 @@ let package = Package(
                 "PeerTransport", "RecordModel", "RecordStore", "Service", "Telemetry", "Wire", .asyncHTTPClient,
                 .crypto, .httpTypes,
                 .hummingbird, .hummingbirdCore, .hummingbirdHTTP2, .lifecycle,
-                .logging, .metrics, .nioCore, .nioHTTP1, .nioHTTPTypes, .nioPosix, .nioSSL, .nioTLS,
+                .logging, .metrics, .nioCore, .nioHTTP1, .nioHTTPTypes, .nioPosix, .nioSSL, .nioTLS, .tracing,
             ], testing: ["Certificates", "TestSupport"]),
         module(
             "ServiceClient",
@@ -186,7 +188,8 @@ let package = Package(
                 name: "TestSupport",
                 dependencies: [
                     "Admission", "Certificates", "Cluster", "Directory", "PeerTransport", "RaftCore", "RecordModel",
-                    "Service", "WebServices", "Wire", "zonekeeper", .asyncHTTPClient, .crypto, .grdbSQLite, .httpTypes,
+                    "Service", "Telemetry", "WebServices", "Wire", "zonekeeper", .asyncHTTPClient, .crypto, .grdbSQLite,
+                    .httpTypes,
                     .hummingbird, .hummingbirdCore,
                     .logging, .nioCore, .nioHTTP1, .nioPosix, .nioSSL,
                 ], path: "Tests/TestSupport", swiftSettings: settings),

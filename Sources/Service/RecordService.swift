@@ -178,6 +178,8 @@ package typealias Deadline = Cluster.Deadline
 extension RecordService {
     /// What the node counts and times.
     package var metrics: MetricsRegistry { node.settings.metrics }
+    /// What records the traces of its requests; nil: nothing does.
+    package var tracer: NodeTracer? { node.settings.tracer }
 
     /// What the node and its watches counted, as lines of Prometheus's text form.
     package func metricLines() async -> [String] { await NodeMetrics.lines(of: node) + watches.lines + gate.lines }
@@ -190,11 +192,6 @@ extension RecordService {
 
     /// For one question to the cluster, from now on.
     package func deadline() -> Deadline { node.deadline() }
-
-    /// Does a request's work under its name, by which the logs of all nodes that have a part in it have it.
-    package func tracing<Value>(_ id: String, _ work: () async -> Value) async -> Value {
-        await RequestTrace.$current.withValue(RequestTrace(id: id)) { await work() }
-    }
 
     /// Logs a request that failed, here and on every node that had a part in it.
     package func report(_ id: String, _ text: String) {

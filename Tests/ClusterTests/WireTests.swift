@@ -5,6 +5,7 @@ import PeerTransport
 import RaftCore
 import RecordModel
 import RecordStore
+import Telemetry
 import Testing
 import Wire
 
@@ -98,11 +99,14 @@ struct ClusterWireTests {
             totalBytes: 12,
             fileHash: [7], bytes: [1, 2])
         let asset = AssetReference(sha256: [UInt8](repeating: 5, count: 32), size: 9)
+        let trace = try #require(TraceContext(traceparent: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"))
+        let origin = RequestOrigin(request: Array(1...16), place: trace)
         for request in [
             NodeRequest.propose(GroupID(3), command: [1, 2]), .propose(GroupID(0), command: []),
-            .propose(GroupID(3), command: [1, 2], origin: Array(1...16)), .inquire([4]),
+            .propose(GroupID(3), command: [1, 2], origin: origin), .inquire([4]),
             .read(GroupID(2), request: [3], ReadTerms(container: "c", milliseconds: 7, isAfterLog: true)),
-            .read(GroupID(2), request: [3], ReadTerms(origin: Array(1...16))),
+            .read(GroupID(2), request: [3], ReadTerms(origin: RequestOrigin(request: Array(1...16)))),
+            .read(GroupID(2), request: [3], ReadTerms(origin: RequestOrigin(place: origin.place))),
             .read(GroupID(2), request: [], ReadTerms()), .snapshot(chunk),
             .holdAsset(asset, GroupID(2), from: [NodeID(1)]),
             .holdAsset(asset, GroupID(2), from: [NodeID(1), NodeID(2)], after: UploadID(rawValue: .max)),

@@ -20,6 +20,11 @@ extension Conformance {
             #expect(way["request"]?["user"]?.string?.isEmpty == false)
             let series = try await home.admin("GET", "telemetry?\(at)&range=day")
             #expect(series["total"]?["requests"] != 0 && series["points"]?.array?.isEmpty == false)
+            let days = try await home.admin("GET", "usage/days?\(at)")
+            #expect(days["stepSeconds"] == 86_400 && days["limitBytes"] != nil)
+            let types = try await home.admin("GET", "usage?\(at)&types=true")
+            let counted = types["databases"]?.array?.flatMap { $0["types"]?.array ?? [] } ?? []
+            #expect(counted.contains { ($0["records"]?.integer ?? 0) > 0 })
             let health = try await home.admin("GET", "cluster/health")
             #expect(health["nodes"]?.array?.allSatisfy { $0["answers"] == true } == true)
         }

@@ -40,6 +40,46 @@ struct UsageTests {
         #expect(other == UsagePage(databases: [], hasMore: false))
     }
 
+    @Test("records are counted by type, zone by zone, and sums by scope; what is deleted does not count")
+    func types() throws {
+        let shard = try Fixture()
+        try shard.zone(.create, Fixture.work)
+        _ = try shard.modify(Fixture.work, .note(.create, "r", "é"), .note(.create, "gone"))
+        _ = try shard.modify(Fixture.work, .make(.forceDelete, "gone"))
+        _ = try shard.modify(Fixture.annsDefault, .note(.create, "r"), .note(.create, "s"))
+        let key = Fixture.annsData
+        var request = UsageRequest(container: key.container, environment: key.environment, detail: .types)
+        var found: [(zone: String, types: [TypeUsage])] = []
+        repeat {
+            #expect(try UsageRequest(decoding: request.encoded()) == request)
+            let page = try shard.queue.read {
+                try RecordTables.usage(request, limits: UsageLimits(records: 1), in: $0)
+            }
+            #expect(try UsagePage(decoding: page.encoded()) == page)
+            found += page.databases.flatMap { $0.zones.map { ($0.name, $0.types) } }
+            request.after = page.next
+        } while request.after != nil
+        #expect(found.map(\.zone).sorted() == [ZoneKey.defaultZoneName, Fixture.work.name].sorted())
+        let work = try #require(found.first { $0.zone == Fixture.work.name }?.types)
+        #expect(work.map(\.name) == ["Note"] && work.map(\.records) == [1])
+        let counted = try shard.queue.read { db in
+            try Int64.fetchOne(
+                db,
+                sql: """
+                    SELECT sum(64 + length(CAST(r.name AS BLOB)) + length(r.body)) FROM record r
+                    JOIN zone z ON z.id = r.zone WHERE r.deleted = 0 AND z.name = ?
+                    """, arguments: [Fixture.work.name])
+        }
+        #expect(work.map(\.bytes) == [counted])
+        let sums = try shard.queue.read {
+            try UsageCounts.sums(
+                UsageRequest(container: key.container, environment: key.environment, detail: .sums), in: $0)
+        }
+        #expect(sums.databases.map(\.key.scope) == [.private] && sums.next == nil)
+        #expect(sums.databases.first?.used.records == 3)
+        #expect(try sums.databases.first?.used == shard.used())
+    }
+
     @Test(
         "a database with more zones or records than a page takes goes on in the next",
         arguments: [UsageLimits(zones: 1), UsageLimits(zones: 2), UsageLimits(zones: 3), UsageLimits(records: 1)])

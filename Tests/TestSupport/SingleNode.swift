@@ -10,6 +10,7 @@ import PeerTransport
 import RaftCore
 import RecordModel
 package import Service
+package import Telemetry
 import WebServices
 import Wire
 
@@ -25,6 +26,10 @@ package final class SingleNode: Sendable {
     private let node: ClusterNode
     private let group: MultiThreadedEventLoopGroup
     private let context: WebContext
+    /// What was used, day by day; it is written when a test asks for it.
+    package var history: UsageHistory { context.history }
+    /// The operations below the HTTP API.
+    package var recordService: RecordService { context.service }
 
     private init(
         folder: String, node: ClusterNode, group: MultiThreadedEventLoopGroup, settings: ServiceSettings,
@@ -35,7 +40,8 @@ package final class SingleNode: Sendable {
         self.group = group
         context = WebContext(
             service: RecordService(node: node, settings: settings, logger: logger),
-            administrator: AdministratorToken(secret: Self.administratorToken))
+            // A test that counts entries of logs must not depend on how long it takes.
+            administrator: AdministratorToken(secret: Self.administratorToken), usageMilliseconds: 0)
         context.start()
         service = InProcessService(context: context)
     }
@@ -43,7 +49,7 @@ package final class SingleNode: Sendable {
     /// Opens and starts a node that is ready to serve.
     /// - Throws: where the folder cannot be made, or no port is free.
     package static func start(
-        shards: Int = 4, service: ServiceSettings = ServiceSettings()
+        shards: Int = 4, service: ServiceSettings = ServiceSettings(), tracer: NodeTracer? = nil
     ) async throws -> SingleNode {
         let folder = NSTemporaryDirectory() + "zonekeeper-single-\(UUID().uuidString)"
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
@@ -61,6 +67,7 @@ package final class SingleNode: Sendable {
                 authorityPath: certificates.path + "/peer-ca.pem", certificatePath: paths.peerCertificatePath,
                 keyPath: paths.peerKeyPath))
         settings.shardCount = shards
+        settings.tracer = tracer
         // What tests on a busy machine wait for is done at last.
         settings.requestDeadlineMilliseconds = 600_000
         settings.encryptionKey = (0..<32).map { UInt8($0) }

@@ -2,6 +2,7 @@ import Admission
 import Directory
 import RecordModel
 import Service
+import Telemetry
 import TestSupport
 import Wire
 
@@ -15,8 +16,9 @@ struct ConsoleWorld {
 
     let node: SingleNode
 
-    init() async throws {
-        node = try await SingleNode.start(shards: 1)
+    /// - Parameter tracer: records the node's traces.
+    init(tracer: NodeTracer? = nil) async throws {
+        node = try await SingleNode.start(shards: 1, tracer: tracer)
         _ = try await admin("POST", "containers", #"{"name": "\#(Self.container)"}"#)
         _ = try await link()
     }

@@ -53,6 +53,32 @@ struct RequestLogHTTPTests {
         try await world.node.stop()
     }
 
+    @Test("a node without a log remembers nothing of requests, and answers as ever")
+    func off() async throws {
+        var settings = ServiceSettings()
+        settings.requestLogBytesMax = 0
+        let node = try await SingleNode.start(shards: 1, service: settings)
+        var request = InProcessService.Request(method: "GET", target: "/admin/1/requests")
+        request.headers = [("Authorization", "Bearer \(SingleNode.administratorToken)")]
+        _ = try await node.service.answer(request)
+        let json = try JSONParser.parse(try await node.service.answer(request).body)
+        #expect(json["requests"] == .array([]) && json["nodes"]?.array?.count == 1)
+        request.target = "/admin/1/telemetry"
+        let telemetry = try JSONParser.parse(try await node.service.answer(request).body)
+        #expect(telemetry["total"]?["requests"] == .integer(0))
+        try await node.stop()
+    }
+
+    @Test("what the edge refuses is in the log with its rule, and counts as of no container")
+    func edge() throws {
+        let id = EdgeRefusal.newID()
+        let entry = RequestEntry(.tooManyConnections(7), id: id, address: "127.0.0.1")
+        #expect(entry.id == id && entry.operation == "edge" && entry.status == 503 && entry.container.isEmpty)
+        #expect(entry.refusal?.rule == "connections" && entry.refusal?.limit == 7)
+        #expect(entry.refusal?.freeAfterMilliseconds == 5_000 && entry.code == .tryAgainLater)
+        #expect(RequestEntry(.slowHead("1"), id: id, address: nil).refusal?.rule == "headSpeed")
+    }
+
     @Test("why a request was refused is told as it was then, after the limit is another")
     func refused() async throws {
         let world = try await ConsoleWorld()

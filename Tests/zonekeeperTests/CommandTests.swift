@@ -60,6 +60,11 @@ struct CommandTests {
             (["subscription", "create", "s", "--type-of-record", "T", "--once"], "SubscriptionCreateCommand"),
             (["subscription", "delete", "s"], "SubscriptionDeleteCommand"),
             (["notifications", "watch", "--since", "AAA=", "--count", "2"], "NotificationsWatchCommand"),
+            (["cluster", "health", "--json"], "ClusterHealthCommand"), (["usage", "--types"], "UsageCommand"),
+            (["usage", "--days", "--json"], "UsageCommand"),
+            (["requests", "list", "--trace", "4bf92f3577b34da6a3ce929d0e0e4736"], "RequestsListCommand"),
+            (["serve", "--trace-sample", "0.01", "--trace-folder", "t", "--trace-megabytes", "8"], "ServeCommand"),
+            (["serve", "--request-log-megabytes", "0"], "ServeCommand"),
             (["serve", "--connections-max", "20000", "--connections-per-address-max", "600"], "ServeCommand"),
         ])
     func known(arguments: [String], type: String) throws {
@@ -82,7 +87,10 @@ struct CommandTests {
             ["container", "delete", "c", "--confirm", "d"], ["container", "restore"],
             ["asset", "get", "r"], ["asset", "get", "r", "f", "--number", "0"],
             ["subscription", "create"], ["subscription", "delete"], ["serve", "--connections-max", "0"],
-            ["serve", "--connections-per-address-max", "x"],
+            ["serve", "--connections-per-address-max", "x"], ["serve", "--trace-sample", "1.5"],
+            ["serve", "--request-log-megabytes", "x"], ["serve", "--trace-folder", "t"],
+            ["serve", "--trace-sample", "0", "--trace-megabytes", "1"],
+            ["usage", "--types", "--days"],
             ["asset", "stat"], ["record", "save", "--type", "T", "photo:ASSET=x"], ["job", "count"],
             ["job", "count", "--type", "T", "--filter", "a ~ 1"], ["job", "show"],
             ["job", "export", "--type", "T", "--format", "xml"],

@@ -92,6 +92,7 @@ extension Lane {
     private func completed(_ persist: Persist) {
         send(persist.messages, of: persist.group)
         guard let replica = replicas[persist.group] else { return }
+        replica.didSync(through: persist.state.position.index)
         let effects: Effects
         if let mark = persist.installed {
             replica.handedOver = mark.position.index
@@ -213,7 +214,7 @@ extension Lane {
             }
             let offset = Int(inFlight.position.index.rawValue - first.index.rawValue)
             if entries[offset].term == inFlight.position.term {
-                completions[offset] = inFlight.completion
+                completions[offset] = inFlight.applying(settings.tracer)
             } else {
                 inFlight.completion(.failure(.superseded))
             }

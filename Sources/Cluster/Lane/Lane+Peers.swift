@@ -97,17 +97,17 @@ extension Lane: PeerTransportDelegate {
         reply: @escaping @Sendable (Result<[UInt8], PeerTransportError>) -> Void
     ) {
         do throws(WireError) {
-            let request = try NodeRequest(decoding: request)
-            let answer = hops.noting(request, from: node, platform.clock) { reply(.success($0.encoded())) }
+            var request = try NodeRequest(decoding: request)
+            let answer = hops.noting(&request, from: node, settings.tracer, now: platform.clock) { reply(.success($0)) }
             guard !rejectedPeers.contains(node) || request.isAllowedBeforeMembership else {
                 return reply(.failure(.refused("this data folder of node \(node) is not the one that counts")))
             }
             switch request {
-            case .propose(let group, let command, _):
+            case .propose(let group, let command, let origin):
                 if let refusal = refusal(of: command, for: group, from: node) {
                     return answer(NodeReply(.failure(refusal)))
                 }
-                propose(command, to: group) { answer(NodeReply($0)) }
+                propose(command, to: group, below: origin.place) { answer(NodeReply($0)) }
             case .read(let group, let request, let terms):
                 read(request, from: group, ticket(of: terms)) { answer(NodeReply($0)) }
             case .confer(let group, let request):

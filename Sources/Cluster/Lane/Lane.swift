@@ -5,6 +5,7 @@ import NIOCore
 import PeerTransport
 package import RaftCore
 import Storage
+package import Telemetry
 
 /// Runs the Raft replicas of a node on one event loop, the one that also carries the peer connections, so that a
 /// message, the decision it brings about and the answer need no hop between threads.
@@ -146,12 +147,15 @@ package final class Lane: @unchecked Sendable {
     }
 
     /// Proposes a command. The completion is called with its outcome once it is applied here, or with why it was not.
-    package func propose(_ command: [UInt8], to group: GroupID, completion: @escaping Completion) {
+    /// - Parameter place: the span that it belongs to, where that is recorded.
+    package func propose(
+        _ command: [UInt8], to group: GroupID, below place: TraceContext? = nil, completion: @escaping Completion
+    ) {
         eventLoop.preconditionInEventLoop()
         guard !isStopping, let replica = replicas[group] else { return completion(.failure(.notLeader(hint: nil))) }
         if let refusal = replica.refusal { return completion(.failure(refusal)) }
         if let excess = settings.excess(of: command) { return completion(.failure(.tooLarge(excess))) }
-        replica.proposals.append(Replica.Proposal(command: command, completion: completion))
+        replica.proposals.append(Replica.Proposal(command: command, completion: completion, place: place))
         scheduleFlush(of: group)
     }
 
@@ -164,7 +168,11 @@ package final class Lane: @unchecked Sendable {
         if let refusal = replica.refusal { return completion(.failure(refusal)) }
         let read = ReaderRead(
             request: request, group: group, applier: replica.applier, ticket: ticket, completion: completion)
-        let run: @Sendable () -> Void = { [self] in perform(read) }
+        let wait = settings.tracer?.below(ticket.place, "read index")
+        let run: @Sendable () -> Void = { [self] in
+            wait?.finish()
+            perform(read)
+        }
         let least = ticket.isAfterLog ? replica.raft.lastLog.index : .zero
         replica.reads.append(Replica.Read(least: least, run: run, fail: { completion(.failure($0)) }))
         scheduleFlush(of: group)
@@ -180,7 +188,10 @@ package final class Lane: @unchecked Sendable {
             try pool.submit(for: read.ticket.container) { [self] isActive in
                 guard isActive else { return read.completion(.failure(.unavailable("the node is stopping"))) }
                 do throws(DirectoryBehind) {
-                    read.completion(try answer(read))
+                    read.completion(
+                        try read.answer(settings.tracer) { error in
+                            eventLoop.execute { self.damaged(read.group, error, .reading) }
+                        })
                 } catch {
                     if let hasLearned { return read.completion(.success(hasLearned ? error.answer : error.refusal)) }
                     eventLoop.execute { [self] in catchUp { [self] in perform(read, hasLearned: $0) } }
@@ -188,23 +199,6 @@ package final class Lane: @unchecked Sendable {
             }
         } catch {
             read.completion(.failure(.overloaded))
-        }
-    }
-
-    /// Answers a read on a reader connection.
-    private func answer(_ read: ReaderRead) throws(DirectoryBehind) -> Result<[UInt8], ReplicaError> {
-        let (ticket, machine) = (read.ticket, read.applier.machine)
-        guard ticket.isWanted else { return .failure(.readEnded) }
-        do {
-            return .success(
-                try read.applier.database.read(while: { ticket.isWanted }) { try machine.read(read.request, in: $0) })
-        } catch ShardDatabaseError.readEnded {
-            return .failure(.readEnded)
-        } catch let behind as DirectoryBehind {
-            throw behind
-        } catch {
-            if DataDamage.isDamage(error) { eventLoop.execute { self.damaged(read.group, error, .reading) } }
-            return .failure(.failed("reading failed: \(error)"))
         }
     }
 
@@ -274,7 +268,10 @@ package final class Lane: @unchecked Sendable {
             for (offset, waiting) in proposals.prefix(proposal.count).enumerated() {
                 let position = LogPosition(
                     index: LogIndex(proposal.first.index.rawValue + UInt64(offset)), term: proposal.first.term)
-                replica.inFlight.append(Replica.InFlight(position: position, completion: waiting.completion))
+                replica.inFlight.append(
+                    Replica.InFlight(
+                        position: position, completion: waiting.completion,
+                        steps: settings.tracer?.steps(of: waiting, at: position.index, in: replica)))
             }
             for excess in proposals.dropFirst(proposal.count) { excess.completion(.failure(.overloaded)) }
             perform(effects, of: replica)

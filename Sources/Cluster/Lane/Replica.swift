@@ -2,7 +2,9 @@ import DequeModule
 import PeerTransport
 package import RaftCore
 package import RecordModel
+import Storage
 import Synchronization
+import Telemetry
 
 /// One group's replica on this node, as its lane sees it.
 final class Replica: @unchecked Sendable {
@@ -11,12 +13,15 @@ final class Replica: @unchecked Sendable {
     struct Proposal {
         var command: [UInt8]
         var completion: Completion
+        /// The span that it belongs to, where that is recorded.
+        var place: TraceContext?
     }
 
     /// A command that this node appended as leader and that is not committed yet.
     struct InFlight {
         var position: LogPosition
         var completion: Completion
+        var steps: CommandSteps?
     }
 
     /// A read whose index is confirmed and not applied yet.
@@ -42,6 +47,8 @@ final class Replica: @unchecked Sendable {
 
     var proposals: [Proposal] = []
     var inFlight: Deque<InFlight> = []
+    /// Of those that are recorded, the ones that are not durable here yet, by their indexes.
+    var syncing: Deque<(index: LogIndex, span: RecordedSpan)> = []
     var reads: [Read] = []
     /// Reads that share a round of heartbeats, by the id given to the core.
     var readBatches: [UInt64: [Read]] = [:]
@@ -166,6 +173,7 @@ final class Replica: @unchecked Sendable {
     /// Takes note of a new role.
     func changes(to role: Role) {
         if role == .follower { leadershipSender = nil }
+        if role != .leader { syncing = [] }
         if role == .candidate { elections += 1 }
     }
 }
@@ -205,12 +213,14 @@ final class ReadTicket: Sendable {
     let container: String
     /// Whether it waits for all that the leader's log holds when it comes, not only for what is committed.
     let isAfterLog: Bool
+    /// The span that it belongs to, where that is recorded.
+    let place: TraceContext?
     private let deadline: MonotonicTime
     private let now: @Sendable () -> MonotonicTime
     private let isCancelled = Atomic(false)
 
     init(_ terms: ReadTerms, until deadline: MonotonicTime, now: @escaping @Sendable () -> MonotonicTime) {
-        (container, isAfterLog) = (terms.container, terms.isAfterLog)
+        (container, isAfterLog, place) = (terms.container, terms.isAfterLog, terms.origin.place)
         self.deadline = deadline
         self.now = now
     }
@@ -228,4 +238,26 @@ struct ReaderRead: Sendable {
     var applier: Applier
     var ticket: ReadTicket
     var completion: Completion
+
+    /// Answers it on a reader connection.
+    /// - Parameter onDamage: hears of data that turn out to be damaged.
+    /// - Throws: where a record is newer than what this node knows of the directory.
+    func answer(
+        _ tracer: NodeTracer?, onDamage: (any Error) -> Void
+    ) throws(DirectoryBehind) -> Result<[UInt8], ReplicaError> {
+        guard ticket.isWanted else { return .failure(.readEnded) }
+        let span = tracer?.below(ticket.place, "query")
+        defer { span?.finish() }
+        do {
+            return .success(
+                try applier.database.read(while: { ticket.isWanted }) { try applier.machine.read(request, in: $0) })
+        } catch ShardDatabaseError.readEnded {
+            return .failure(.readEnded)
+        } catch let behind as DirectoryBehind {
+            throw behind
+        } catch {
+            if DataDamage.isDamage(error) { onDamage(error) }
+            return .failure(.failed("reading failed: \(error)"))
+        }
+    }
 }

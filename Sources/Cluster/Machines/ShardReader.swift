@@ -67,7 +67,7 @@ struct ShardReader {
                     container: key.container, environment: key.environment, schemaVersion: version, in: db)
             ) { ShardAnswer(ShardList($0).encoded()) }
         case .usage(let request):
-            Self.found(try RecordTables.usage(request, level: AppliedRow.level(of: db), in: db))
+            Self.found(try UsageCounts.page(request, level: AppliedRow.level(of: db), in: db))
         case .ledger(let database): Self.found(try RecordTables.ledger(of: database, in: db))
         case .earlierOutcome(let command):
             .found(ShardAnswer(try tables.earlierOutcome(of: command, in: db)?.encoded() ?? []))

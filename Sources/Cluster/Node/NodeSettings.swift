@@ -39,6 +39,8 @@ package struct NodeSettings: Sendable {
     package var tickMilliseconds: UInt64 = 10
     /// What the node counts and times.
     package var metrics = MetricsRegistry()
+    /// What records the traces of its requests; nil: nothing does.
+    package var tracer: NodeTracer?
     package var log = RaftLogOptions()
     /// The limits of each replica's core; its times and turns are set for each.
     package var raft = RaftSettings()

@@ -3,6 +3,7 @@ package import PeerTransport
 package import RaftCore
 package import RecordModel
 import Synchronization
+import Telemetry
 package import Wire
 
 /// What a node did as the leader of a group for a client's request that came to another node.
@@ -54,25 +55,36 @@ package final class HopLog: Sendable {
         hops.withLock { $0.filter { $0.request == request }.map(\.hop) }
     }
 
-    /// The same answer, which is noted as a hop where the request is for a client's.
+    /// The same answer, which ends the request's span where that is recorded, and is noted as a hop where the request
+    /// is for a client's. What the request does stands below the span then.
     func noting(
+        _ asked: inout NodeRequest, from node: NodeID, _ tracer: NodeTracer?, now clock: any NodeClock,
+        _ answer: @escaping @Sendable ([UInt8]) -> Void
+    ) -> @Sendable (NodeReply) -> Void {
+        let span = tracer?.serving(&asked, from: node)
+        return noting(asked, from: node, clock) { reply in
+            span?.finish(isFailed: !reply.isDone)
+            answer(reply.encoded())
+        }
+    }
+
+    private func noting(
         _ asked: NodeRequest, from node: NodeID, _ clock: any NodeClock,
         _ answer: @escaping @Sendable (NodeReply) -> Void
     ) -> @Sendable (NodeReply) -> Void {
-        let (origin, work, group): ([UInt8], RequestHop.Work, GroupID)
+        let (origin, work, group): (RequestOrigin, RequestHop.Work, GroupID)
         switch asked {
         case .propose(let asked, _, let name): (origin, work, group) = (name, .write, asked)
         case .read(let asked, _, let terms): (origin, work, group) = (terms.origin, .read, asked)
         default: return answer
         }
-        guard origin.count == 16 else { return answer }
-        let (request, begin, time) = (UUIDv7(origin), clock.now, clock.wallMilliseconds)
+        guard origin.request.count == 16 else { return answer }
+        let (request, begin, time) = (UUIDv7(origin.request), clock.now, clock.wallMilliseconds)
         return { [self] reply in
             let now = clock.now
-            let isDone = if case .done = reply { true } else { false }
             let hop = RequestHop(
                 from: node, work: work, group: group, time: time,
-                microseconds: now > begin ? (now.nanoseconds - begin.nanoseconds) / 1_000 : 0, isDone: isDone)
+                microseconds: now > begin ? (now.nanoseconds - begin.nanoseconds) / 1_000 : 0, isDone: reply.isDone)
             hops.withLock { hops in
                 if hops.count == Self.hopsMax { hops.removeFirst() }
                 hops.append((request, hop))

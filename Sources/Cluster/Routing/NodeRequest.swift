@@ -1,12 +1,13 @@
 import PeerTransport
 import RaftCore
 import RecordModel
+import Telemetry
 import Wire
 
 /// What one node asks another, beside Raft's own messages.
 enum NodeRequest: Sendable {
-    /// Append a command, if you lead the group. `origin` is the client's request, 16 bytes; empty where there is none.
-    case propose(GroupID, command: [UInt8], origin: [UInt8] = [])
+    /// Append a command, if you lead the group.
+    case propose(GroupID, command: [UInt8], origin: RequestOrigin = .none)
     /// Answer a read, if you lead the group.
     case read(GroupID, request: [UInt8], ReadTerms)
     case snapshot(SnapshotChunk)
@@ -58,8 +59,7 @@ struct ReadTerms: Hashable, Sendable {
     var milliseconds: UInt64 = 0
     /// Whether it waits for all that the leader's log holds when it arrives, not only for what is committed.
     var isAfterLog = false
-    /// The client's request, 16 bytes; empty where there is none.
-    var origin: [UInt8] = []
+    var origin = RequestOrigin.none
 }
 
 /// The answer.
@@ -76,6 +76,9 @@ enum NodeReply: Sendable {
     case tooLarge(Oversize)
     /// The upload is over, and this file is durable here.
     case whole(AssetReference)
+
+    /// Whether what was asked is done.
+    var isDone: Bool { if case .done = self { true } else { false } }
 
     init(_ result: Result<[UInt8], ReplicaError>) {
         switch result {
@@ -115,14 +118,14 @@ extension NodeRequest: WireCodable {
         case .propose(let group, let command, let origin):
             writer.field(1, group.rawValue)
             writer.field(2, command)
-            if !origin.isEmpty { writer.field(19, origin) }
+            origin.write(to: &writer)
         case .read(let group, let request, let terms):
             writer.field(1, group.rawValue)
             writer.field(3, request)
             writer.field(14, terms.container)
             writer.field(15, terms.milliseconds)
             writer.field(18, terms.isAfterLog)
-            if !terms.origin.isEmpty { writer.field(19, terms.origin) }
+            terms.origin.write(to: &writer)
         case .snapshot(let chunk): writer.field(4) { chunk.encode(to: &$0) }
         case .confer(let group, let request):
             writer.field(1, group.rawValue)
@@ -173,7 +176,8 @@ extension NodeRequest: WireCodable {
             case 14: terms.container = try reader.string()
             case 15: terms.milliseconds = try reader.unsigned()
             case 18: terms.isAfterLog = try reader.bool()
-            case 19: terms.origin = try reader.array()
+            case 19: terms.origin.request = try reader.array()
+            case 21: terms.origin.place = try TraceContext(field: &reader)
             case 20: request = .inquire(try reader.array())
             case 16: request = try reader.parts { .holdAsset($0, group, from: $1, after: $2) }
             case 17: request = try Self.readAsset(&reader)
@@ -189,6 +193,13 @@ extension NodeRequest: WireCodable {
         }
         guard let request else { throw .missingField(2) }
         self = request
+    }
+}
+
+extension RequestOrigin {
+    fileprivate func write(to writer: inout WireWriter) {
+        if !request.isEmpty { writer.field(19, request) }
+        place?.write(21, to: &writer)
     }
 }
 

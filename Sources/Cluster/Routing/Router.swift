@@ -4,6 +4,7 @@ package import PeerTransport
 package import RaftCore
 import Synchronization
 import Telemetry
+import Tracing
 import Wire
 
 /// Why the cluster did not do what it was asked.
@@ -54,6 +55,7 @@ package final class Router: Sendable {
     private let leaders: LeaderTable
     private let candidates: @Sendable (GroupID) -> [NodeID]
     private let timers: NodeTimers
+    private let tracer: NodeTracer?
 
     init(
         platform: any NodePlatform, nodeID: NodeID, lane: Lane, transport: any PeerNetwork, leaders: LeaderTable,
@@ -66,6 +68,7 @@ package final class Router: Sendable {
         self.leaders = leaders
         self.candidates = candidates
         timers = lane.settings.apply.timers
+        tracer = lane.settings.tracer
     }
 
     /// How long something has been going on.
@@ -85,12 +88,15 @@ package final class Router: Sendable {
         let encoded = command.encoded()
         if let excess = lane.settings.excess(of: encoded) { throw .tooLarge(excess) }
         let begin = platform.clock.now
-        defer { timers.commit.record(nanoseconds: nanoseconds(since: begin)) }
+        let span = tracer?.part("commit", of: nil, in: group)
+        defer {
+            timers.commit.record(nanoseconds: nanoseconds(since: begin))
+            span?.finish()
+        }
         return try await route(group, isWrite: true, by: deadline) { node in
             node == self.nodeID
-                ? await self.propose(encoded, to: group, by: deadline)
-                : await self.ask(
-                    node, .propose(group, command: encoded, origin: RequestTrace.current?.name ?? []), by: deadline)
+                ? await self.propose(encoded, to: group, span, by: deadline)
+                : await self.ask(node, below: span, by: deadline) { .propose(group, command: encoded, origin: $0) }
         }
     }
 
@@ -103,13 +109,19 @@ package final class Router: Sendable {
         _ request: [UInt8], from group: GroupID, of container: String = "", isAfterLog: Bool = false,
         by deadline: Deadline
     ) async throws(ClusterError) -> [UInt8] {
-        try await route(group, isWrite: false, by: deadline) { node in
+        let span = tracer?.part("read", of: nil, in: group)
+        defer { span?.finish() }
+        return try await route(group, isWrite: false, by: deadline) { node in
             if Task.isCancelled { return .answered(.failure(.readEnded)) }
             let terms = ReadTerms(
                 container: container, milliseconds: deadline.millisecondsForOthers(at: self.platform.clock.now),
-                isAfterLog: isAfterLog, origin: node == self.nodeID ? [] : RequestTrace.current?.name ?? [])
+                isAfterLog: isAfterLog, origin: RequestOrigin(place: span?.place))
             if node == self.nodeID { return await self.readHere(request, from: group, terms, by: deadline) }
-            let attempt = await self.ask(node, .read(group, request: request, terms), by: deadline)
+            let attempt = await self.ask(node, below: span, by: deadline) { origin in
+                var terms = terms
+                terms.origin = origin
+                return .read(group, request: request, terms)
+            }
             guard case .noAnswer = attempt, self.platform.clock.now >= deadline.time else { return attempt }
             return .answered(.failure(.readEnded))
         }
@@ -205,6 +217,8 @@ package final class Router: Sendable {
         case notSent
         /// Sent, and no answer came.
         case noAnswer
+
+        var isDone: Bool { if case .answered(.success) = self { true } else { false } }
     }
 
     private func route(
@@ -264,8 +278,11 @@ package final class Router: Sendable {
         return candidates.isEmpty ? nodeID : candidates[attempt % candidates.count]
     }
 
-    private func propose(_ command: [UInt8], to group: GroupID, by deadline: Deadline) async -> Attempt {
-        await call(by: deadline) { [lane] in lane.propose(command, to: group, completion: $0) }
+    private func propose(
+        _ command: [UInt8], to group: GroupID, _ span: RecordedSpan?, by deadline: Deadline
+    ) async -> Attempt {
+        let place = span?.place
+        return await call(by: deadline) { [lane] in lane.propose(command, to: group, below: place, completion: $0) }
     }
 
     private func readHere(
@@ -296,6 +313,18 @@ package final class Router: Sendable {
                     body { call.resume($0) }
                 }
             })
+    }
+
+    /// Asks another node for the request of this task.
+    /// - Parameter span: what asks, if that is recorded.
+    private func ask(
+        _ node: NodeID, below span: RecordedSpan?, by deadline: Deadline, _ request: (RequestOrigin) -> NodeRequest
+    ) async -> Attempt {
+        let trip = span.flatMap { tracer?.part("peer", of: $0.place, .client) }
+        trip?.attributes["zonekeeper.peer"] = Int64(clamping: node.rawValue)
+        let attempt = await ask(node, request(RequestTrace.origin(trip)), by: deadline)
+        trip?.finish(isFailed: !attempt.isDone)
+        return attempt
     }
 
     private func ask(_ node: NodeID, _ request: NodeRequest, by deadline: Deadline) async -> Attempt {

@@ -32,9 +32,9 @@ extension RecordTables {
                         break
                     }
                     let recount = try recounts?.zone(zone.id)
-                    usage.zones.append(ZoneUsage(name: name, used: zone.used, recount: recount))
+                    usage.zones.append(try UsageCounts.zone(zone, name, recount, request, in: db))
                     zonesLeft -= 1
-                    recordsLeft -= recount?.records ?? 0
+                    recordsLeft -= usage.zones.last?.countedRecords ?? 0
                 }
             }
             if let recounts {

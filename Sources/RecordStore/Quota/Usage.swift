@@ -47,6 +47,11 @@ package struct ZoneUsage: Hashable, Sendable, WireMessage {
     package var used: QuotaAmounts
     /// Recounted from the stored records, if asked for; equals `used`.
     package var recount: QuotaAmounts?
+    /// Its records by type, if asked for; by name.
+    package var types: [TypeUsage] = []
+
+    /// Records that were read for it.
+    var countedRecords: Int64 { recount?.records ?? types.reduce(0) { $0 + $1.records } }
 
     package static var blank: Self { ZoneUsage(name: "", used: .zero, recount: nil) }
 
@@ -54,6 +59,7 @@ package struct ZoneUsage: Hashable, Sendable, WireMessage {
         try wire.field(1, &name)
         try wire.field(2, &used)
         try wire.field(3, &recount)
+        try wire.field(4, &types)
     }
 }
 
@@ -141,6 +147,10 @@ package struct UsageRequest: Hashable, Sendable, WireMessage {
         case zones = 1
         /// Each zone's records recounted as well, which reads all of them.
         case recount = 2
+        /// Its zones' counters, and each zone's records counted by type, which reads all of them.
+        case types = 3
+        /// What all databases come to by scope, as one without owner each: one page.
+        case sums = 4
     }
 
     package var container: String

@@ -45,7 +45,7 @@ package struct UsageAdministration: Sendable {
                     container: key.container, environment: key.environment, after: after, detail: detail)
             }
         let deadline =
-            detail == .recount
+            detail == .recount || detail == .types
             ? service.node.deadline(milliseconds: Self.recountDeadlineMilliseconds) : service.deadline()
         let usage = try await ContainerUsage.page(request, in: service, by: deadline)
         let transfer = try await transfer(of: key, in: directory)
@@ -54,6 +54,12 @@ package struct UsageAdministration: Sendable {
             Page.Database(usage: $0, cap: service.quota(of: $0.key, in: directory).cap, user: names[$0.key.owner])
         }
         return Page(databases: databases, next: usage.next, transfer: transfer)
+    }
+
+    /// What the public database of a container's environment may hold, in bytes without files.
+    package func publicLimit(of key: SchemaKey) async throws(RequestFailure) -> Int64 {
+        let directory = try await administration.directory(with: key.container)
+        return service.quota(of: DatabaseKey(publicDataIn: key), in: directory).cap.bytes
     }
 
     private func transfer(

@@ -4,6 +4,7 @@ import Cluster
 package import Directory
 import RaftCore
 import RecordModel
+import Telemetry
 
 /// What a request is for.
 package struct RequestScope: Sendable {
@@ -104,6 +105,8 @@ extension RecordService {
         _ credentials: Credentials, as acting: ActingCredential? = nil, _ precheck: Precheck, to scope: RequestScope,
         address: String?, by deadline: Deadline, _ notes: inout RequestNotes
     ) async throws(RequestFailure) -> AdmittedRequest {
+        let span = tracer?.part("admission", of: nil)
+        defer { span?.finish() }
         let context: AdmittedRequest
         if let acting {
             context = try await acting.admitted(by: self, to: scope.target, writes: scope.isWrite)

@@ -1,5 +1,6 @@
 import Directory
 package import RecordModel
+package import Telemetry
 package import Wire
 
 /// What a request asks for, as far as series tell requests apart.
@@ -57,6 +58,10 @@ package struct RequestEntry: Hashable, Sendable, WireMessage {
     package var nodes: [UInt64] = []
     /// What refused it, where a rule did.
     package var refusal: RequestRefusal?
+    /// The trace that it is a part of, recorded or not.
+    package var trace: TraceID?
+    /// Whether a page asked by itself, to be up to date. Series do not count it.
+    package var isRefresh = false
 
     /// What is asked for; the rest is to be filled in.
     package init(id: UUIDv7, operation: String, group: OperationGroup) {
@@ -108,6 +113,8 @@ package struct RequestEntry: Hashable, Sendable, WireMessage {
         try wire.field(19, &bytesOut, unless: 0)
         try wire.field(20, &nodes)
         try wire.field(21, &refusal)
+        try wire.field(22, &trace)
+        try wire.field(23, &isRefresh, unless: false)
     }
 }
 

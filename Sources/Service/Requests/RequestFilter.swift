@@ -1,4 +1,5 @@
 package import RecordModel
+package import Telemetry
 package import Wire
 
 /// Which requests of the log are wanted; what is nil lets all through.
@@ -31,6 +32,8 @@ package struct RequestFilter: Hashable, Sendable, WireMessage {
     package var from: Int64?
     /// Those that came before then.
     package var until: Int64?
+    /// Those that are a part of it.
+    package var trace: TraceID?
 
     package init() {}
 
@@ -51,6 +54,7 @@ package struct RequestFilter: Hashable, Sendable, WireMessage {
         try wire.field(13, &microsecondsMin)
         try wire.field(14, &from)
         try wire.field(15, &until)
+        try wire.field(16, &trace)
     }
 
     /// Whether a request is wanted.
@@ -63,6 +67,7 @@ package struct RequestFilter: Hashable, Sendable, WireMessage {
         else { return false }
         return isOperation(of: entry) && (zone.map { $0 == entry.zone } ?? true)
             && (recordType.map { $0 == entry.recordType } ?? true) && (user.map { $0 == entry.user } ?? true)
+            && (trace == nil || trace == entry.trace)
     }
 
     private func isOperation(of entry: RequestEntry) -> Bool {

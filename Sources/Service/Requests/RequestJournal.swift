@@ -19,8 +19,12 @@ package final class RequestJournal: Sendable {
     let start: UInt64
     /// When this one began.
     let began: MonotonicTime
+    /// Whether anything is remembered.
+    package let isOn: Bool
 
+    /// - Parameter bytesMax: of the log; 0: nothing is remembered of requests, nor counted.
     init(platform: any NodePlatform, bytesMax: Int) {
+        isOn = bytesMax > 0
         state = Mutex(State(log: RequestLog(bytesMax: bytesMax)))
         clock = platform.clock
         began = platform.clock.now
@@ -29,10 +33,11 @@ package final class RequestJournal: Sendable {
 
     /// Takes a request that was answered now.
     package func take(_ entry: RequestEntry) {
+        guard isOn else { return }
         let now = clock.wallMilliseconds
         state.withLock { state in
             state.log.append(entry)
-            state.series.count(entry, at: now)
+            if !entry.isRefresh { state.series.count(entry, at: now) }
         }
     }
 
@@ -42,6 +47,24 @@ package final class RequestJournal: Sendable {
         let now = clock.wallMilliseconds
         state.withLock { $0.series.count(notifications: count, container: container, environment, at: now) }
     }
+
+    /// Ends the minute at hand before its time.
+    package func endMinute() {
+        let now = clock.wallMilliseconds
+        state.withLock { $0.series.endMinute(at: now + 60_000) }
+    }
+
+    /// What minutes that are over came to by day; the journal then forgets it.
+    func takeDays() -> [(key: DayCounts.Key, usage: DayUsage)] {
+        let now = clock.wallMilliseconds
+        return state.withLock { state in
+            state.series.endMinute(at: now)
+            return state.series.days.takeAll()
+        }
+    }
+
+    /// Takes back what could not be kept elsewhere.
+    func giveBack(_ usage: DayUsage, to key: DayCounts.Key) { state.withLock { $0.series.days.add(usage, to: key) } }
 
     func newest(_ filter: RequestFilter, before: UUIDv7?, limit: Int) -> [RequestEntry] {
         state.withLock { $0.log.newest(filter, before: before, limit: limit) }

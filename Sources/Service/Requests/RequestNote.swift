@@ -5,6 +5,7 @@ import Directory
 import PeerTransport
 package import RecordModel
 import Synchronization
+import Telemetry
 
 /// Where the parts of a request's work note what the log is to say of it. Any thread.
 package final class RequestNote: Sendable {
@@ -17,11 +18,15 @@ package final class RequestNote: Sendable {
     }
 
     private let state = Mutex(State())
+    private let isOn: Bool
 
-    package init() {}
+    /// - Parameter isOn: whether anybody wants to know; if not, nothing is noted.
+    package init(isOn: Bool = true) { self.isOn = isOn }
 
     /// Takes note of something.
-    package func note(_ change: (inout RequestEntry) -> Void) { state.withLock { change(&$0.entry) } }
+    package func note(_ change: (inout RequestEntry) -> Void) {
+        if isOn { state.withLock { change(&$0.entry) } }
+    }
 
     /// Takes note of what is asked for, as the log names it; what is never noted is not logged.
     package func asks(_ operation: String, _ group: OperationGroup) {
@@ -51,6 +56,7 @@ package final class RequestNote: Sendable {
 
     /// Takes note of an item that failed by itself.
     package func itemFailed(_ error: ServiceError) {
+        guard isOn else { return }
         state.withLock { state in
             if state.entry.failedItems == 0 { state.itemFailure = error }
             state.entry.failedItems += 1
@@ -58,16 +64,18 @@ package final class RequestNote: Sendable {
     }
 
     /// Takes note of why the request failed as a whole.
-    package func failed(_ error: RequestFailure) { state.withLock { $0.failure = error } }
+    package func failed(_ error: RequestFailure) { if isOn { state.withLock { $0.failure = error } } }
 
     /// What was noted, as an entry of the log, with the nodes that the task asked; nil for what is not logged.
     /// - Parameter name: the request's own.
     package func entry(named name: String) -> RequestEntry? {
+        guard isOn else { return nil }
         let state = state.withLock(\.self)
         guard !state.entry.operation.isEmpty, let id = UUIDv7(name) else { return nil }
         var entry = state.entry
         entry.id = id
         entry.nodes = RequestTrace.current?.nodes.map(\.rawValue) ?? []
+        entry.trace = RequestTrace.current?.place?.trace
         entry.itemCode = state.itemFailure?.code
         if let failure = state.failure {
             entry.code = failure.error.code

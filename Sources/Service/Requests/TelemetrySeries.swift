@@ -69,8 +69,15 @@ struct TelemetrySeries {
     private var minute = Step(begin: 0)
     /// Those that are over, and of the longer ranges the present one, as far as its minutes are over.
     private var past: [TelemetryRange: Deque<Step>] = [:]
+    /// What the minutes that are over came to by day, until somebody takes it.
+    var days = DayCounts()
 
     init() {}
+
+    /// Ends the minute at hand, if it is over at a time.
+    mutating func endMinute(at time: Int64) {
+        if TelemetryRange.hour.begin(of: time) != minute.begin { beginMinute(at: time) }
+    }
 
     /// Counts a request that was answered at a time.
     mutating func count(_ entry: RequestEntry, at time: Int64) {
@@ -85,7 +92,7 @@ struct TelemetrySeries {
     }
 
     private mutating func change(_ key: TelemetryKey, at time: Int64, _ change: (inout TelemetryCell) -> Void) {
-        if TelemetryRange.hour.begin(of: time) != minute.begin { beginMinute(at: time) }
+        endMinute(at: time)
         var key = key
         if minute.cells.count >= Self.keysMax, minute.cells[key] == nil { key.container = "" }
         change(&minute.cells[key, default: TelemetryCell()])
@@ -94,7 +101,10 @@ struct TelemetrySeries {
     private mutating func beginMinute(at time: Int64) {
         let over = minute
         minute = Step(begin: TelemetryRange.hour.begin(of: time))
-        if !over.cells.isEmpty { for range in TelemetryRange.allCases { add(over, to: range) } }
+        if !over.cells.isEmpty {
+            for range in TelemetryRange.allCases { add(over, to: range) }
+            days.add(over.cells, from: over.begin)
+        }
         for range in TelemetryRange.allCases {
             let oldest = range.begin(of: time) - Int64(range.steps) * range.stepMilliseconds
             // A clock that was set back leaves steps of a time that is to come again.

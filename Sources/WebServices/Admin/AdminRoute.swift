@@ -81,6 +81,7 @@ struct AdminRoute: Sendable {
         .init("PATCH", "limits", .dangerous(.cluster)) { LimitRoutes(request: $0).set },
         .init("GET", "limits/explain", .init(.viewer, .query)) { LimitRoutes(request: $0).explain },
         .init("GET", "usage", .init(.viewer, .query)) { UsageRoutes(request: $0).show },
+        .init("GET", "usage/days", .init(.viewer, .query)) { UsageDayRoutes(request: $0).show },
         .init("GET", "audit", .anyViewer) { AuditRoutes(request: $0).show },
         .init("GET", "requests", .anyViewer) { RequestRoutes(request: $0).list },
         .init("GET", "requests/trace", .anyViewer) { RequestRoutes(request: $0).trace },

@@ -1,6 +1,7 @@
 import Directory
 import RecordModel
 import Service
+import Telemetry
 
 /// `GET requests`, `requests/trace` and `requests/watch`: the log of requests of all nodes.
 struct RequestRoutes {
@@ -76,6 +77,12 @@ struct RequestRoutes {
         filter.microsecondsMin = try url.number("milliseconds").map { min($0, .max / 1_000) * 1_000 }
         filter.from = try url.number("from").map { Int64(clamping: $0) }
         filter.until = try url.number("until").map { Int64(clamping: $0) }
+        filter.trace = try url.text("trace").map { text throws(RequestFailure) in
+            guard let trace = TraceID(text) else {
+                throw .badRequest("trace: 32 hexadecimal digits in lower case are expected, not all zero")
+            }
+            return trace
+        }
         return filter
     }
 }
@@ -134,6 +141,8 @@ extension JSONWriter {
             key("askedNodes")
             array { writer in for node in entry.nodes { writer.integer(Int64(node)) } }
         }
+        optional("trace", entry.trace?.text)
+        if entry.isRefresh { member("refresh", true) }
         guard let refusal = entry.refusal else { return }
         object("refusal") { writer in
             writer.member("rule", refusal.rule)

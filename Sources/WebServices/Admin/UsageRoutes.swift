@@ -12,12 +12,18 @@ struct UsageRoutes {
         _ = try url.need("container")
         let key = try url.schemaKey()
         let detail: UsageRequest.Detail =
-            if try url.flag("verify") { .recount } else if try url.flag("zones") { .zones } else { .totals }
+            if try url.flag("verify") {
+                .recount
+            } else if try url.flag("types") {
+                .types
+            } else {
+                try url.flag("zones") ? .zones : .totals
+            }
         let page = try await request.administration.usage.page(
             of: key, user: url.text("user"), after: try position(in: key), detail)
         return Reply { writer in
             writer.members(of: key)
-            writer.list("databases", page.databases) { Self.write($0, isRecounted: detail == .recount, to: &$1) }
+            writer.list("databases", page.databases) { Self.write($0, detail, to: &$1) }
             writer.optional("next", page.next.map(Self.text))
             writer.object("transfer") { writer in
                 writer.member("month", count: page.transfer.month)
@@ -46,7 +52,7 @@ struct UsageRoutes {
     }
 
     private static func write(
-        _ database: UsageAdministration.Page.Database, isRecounted: Bool, to writer: inout JSONWriter
+        _ database: UsageAdministration.Page.Database, _ detail: UsageRequest.Detail, to writer: inout JSONWriter
     ) {
         let (key, usage, cap) = (database.usage.key, database.usage, database.cap)
         writer.member("environment", key.environment.rawValue)
@@ -66,12 +72,26 @@ struct UsageRoutes {
             warning(of: usage.used.assets, limit: cap.assets, "bytes of assets"),
         ].compactMap { $0 }
         if !warnings.isEmpty { writer.member("warning", warnings.joined(separator: "; ")) }
-        writer.list("zones", usage.zones) { zone, writer in
+        if detail == .types { write(usage.zones.flatMap(\.types), to: &writer) }
+        writer.list("zones", detail == .types ? [] : usage.zones) { zone, writer in
             writer.member("name", zone.name)
             write(zone.used, to: &writer)
             if let recount = zone.recount { write(recount, isEqual: recount == zone.used, to: &writer) }
         }
-        if isRecounted { write(usage.recount, isEqual: usage.isEqual, to: &writer) }
+        if detail == .recount { write(usage.recount, isEqual: usage.isEqual, to: &writer) }
+    }
+
+    /// What zones have of each type, the types by name.
+    private static func write(_ types: [TypeUsage], to writer: inout JSONWriter) {
+        let sums = types.reduce(into: [String: TypeUsage]()) { sums, type in
+            sums[type.name, default: TypeUsage(name: type.name, records: 0, bytes: 0)].records += type.records
+            sums[type.name]?.bytes += type.bytes
+        }
+        writer.list("types", sums.values.sorted { $0.name < $1.name }) { type, writer in
+            writer.member("name", type.name)
+            writer.member("records", integer: type.records)
+            writer.member("bytes", integer: type.bytes)
+        }
     }
 
     /// What comes near its limit, in words.

@@ -17,14 +17,28 @@ final class Edge: Sendable {
     let certificates: ServerCertificates
     let counters: EdgeCounters
     let logger: Logger
+    private let onRefusal: EdgeRefusal.Listener
     private let quietLog = Mutex(QuietLog())
 
-    init(limits: EdgeLimits, certificates: ServerCertificates, counters: EdgeCounters, logger: Logger) {
+    /// - Parameter onRefusal: hears of each request that is refused.
+    init(
+        limits: EdgeLimits, certificates: ServerCertificates, counters: EdgeCounters, logger: Logger,
+        onRefusal: @escaping EdgeRefusal.Listener
+    ) {
+        self.onRefusal = onRefusal
         self.limits = limits
         book = ConnectionBook(limits: limits)
         self.certificates = certificates
         self.counters = counters
         self.logger = logger
+    }
+
+    /// A request is refused.
+    /// - Returns: its id, for the answer.
+    func refused(_ refusal: EdgeRefusal, on channel: any Channel) -> String {
+        let id = EdgeRefusal.newID()
+        onRefusal(refusal, id, EdgeContext.text(of: channel.remoteAddress ?? channel.parent?.remoteAddress))
+        return id.text
     }
 
     /// A connection was beyond a limit, which the operator should hear of, once a minute.

@@ -131,7 +131,8 @@ final class HTTP1RequestGuard: ChannelDuplexHandler, RemovableChannelHandler {
         else { return }
         // The service was faster: it has answered the request that would be refused.
         guard watcher.watch.requestsOpen == requestsOpen else { return end(context, after: nil) }
-        let (head, body) = refusal.response(hasBody: !isHeadMethod)
+        let id = edge.refused(refusal, on: context.channel)
+        let (head, body) = refusal.response(hasBody: !isHeadMethod, uuid: id)
         context.write(wrapOutboundOut(.head(head)), promise: nil)
         if !body.isEmpty {
             context.write(wrapOutboundOut(.body(.byteBuffer(ByteBuffer(bytes: body)))), promise: nil)

@@ -125,7 +125,8 @@ final class HTTP2StreamGuard: ChannelDuplexHandler, RemovableChannelHandler {
         // The service may be waiting for a body, and hold what came of it.
         context.fireErrorCaught(ChannelError.inputClosed)
         guard !isResponding else { return context.close(promise: nil) }
-        let (head, body) = refusal.streamResponse(hasBody: !isHeadMethod)
+        let id = edge.refused(refusal, on: context.channel)
+        let (head, body) = refusal.streamResponse(hasBody: !isHeadMethod, uuid: id)
         context.write(wrapOutboundOut(.head(head)), promise: nil)
         if !body.isEmpty { context.write(wrapOutboundOut(.body(ByteBuffer(bytes: body))), promise: nil) }
         let written = context.eventLoop.makePromise(of: Void.self)

@@ -93,13 +93,32 @@ struct EdgeRefusal: Hashable, Sendable {
     var error: ServiceError
     /// The methods that there are, where it is about the method.
     var methods: [String] = []
+    /// What refuses, as the log of requests names it.
+    var rule: String
+    /// What the rule allows, where that is a number.
+    var limit: Int?
 
-    init(_ status: Int, _ error: ServiceError) {
+    /// Hears of a refusal, the id that its answer has, and the client's address.
+    typealias Listener = @Sendable (EdgeRefusal, UUIDv7, String?) -> Void
+
+    init(_ status: Int, _ error: ServiceError, rule: String, limit: Int? = nil) {
         self.status = status
         self.error = error
+        self.rule = rule
+        self.limit = limit
     }
 
-    init(_ status: Int, _ reason: String) { self.init(status, ServiceError(.badRequest, reason)) }
+    /// What is wrong with the request's head.
+    init(_ status: Int, _ reason: String, rule: String = "requestHead", limit: Int? = nil) {
+        self.init(status, ServiceError(.badRequest, reason), rule: rule, limit: limit)
+    }
+
+    /// A new id, of this moment.
+    static func newID() -> UUIDv7 {
+        UUIDv7(
+            milliseconds: Int64(Date().timeIntervalSince1970 * 1_000),
+            random: (.random(in: 0 ... .max), .random(in: 0 ... .max)))
+    }
 
     static func tooManyConnections(_ connectionsMax: Int) -> EdgeRefusal {
         EdgeRefusal(
@@ -107,7 +126,7 @@ struct EdgeRefusal: Hashable, Sendable {
             ServiceError(
                 .tryAgainLater,
                 "this node has \(connectionsMax) connections already; try another node, or this one later",
-                retryAfterSeconds: 5))
+                retryAfterSeconds: 5), rule: "connections", limit: connectionsMax)
     }
 
     static func tooManyConnectionsOfAddress(_ connectionsMax: Int) -> EdgeRefusal {
@@ -116,7 +135,7 @@ struct EdgeRefusal: Hashable, Sendable {
             ServiceError(
                 .tryAgainLater,
                 "your address has \(connectionsMax) connections to this node already; use those that you have",
-                retryAfterSeconds: 5))
+                retryAfterSeconds: 5), rule: "connectionsPerAddress", limit: connectionsMax)
     }
 
     static func method(_ name: String) -> EdgeRefusal {
@@ -126,11 +145,13 @@ struct EdgeRefusal: Hashable, Sendable {
     }
 
     static func slowHead(_ seconds: String) -> EdgeRefusal {
-        EdgeRefusal(408, "the request's head did not arrive within \(seconds) s of its first byte")
+        EdgeRefusal(408, "the request's head did not arrive within \(seconds) s of its first byte", rule: "headSpeed")
     }
 
     static func slowBody(_ bytesPerSecond: Int) -> EdgeRefusal {
-        EdgeRefusal(408, "the request's body arrived with less than \(bytesPerSecond) bytes a second")
+        EdgeRefusal(
+            408, "the request's body arrived with less than \(bytesPerSecond) bytes a second", rule: "bodySpeed",
+            limit: bytesPerSecond)
     }
 
     static func pipelined(_ requestsMax: Int) -> EdgeRefusal {
@@ -139,12 +160,12 @@ struct EdgeRefusal: Hashable, Sendable {
             ServiceError(
                 .tryAgainLater,
                 "\(requestsMax) requests of this connection wait for answers already; read those first",
-                retryAfterSeconds: 0))
+                retryAfterSeconds: 0), rule: "pipelinedRequests", limit: requestsMax)
     }
 
     /// The head and body of the answer in HTTP/1.
-    func response(hasBody: Bool) -> (head: HTTPResponseHead, body: [UInt8]) {
-        let (fields, body) = answer()
+    func response(hasBody: Bool, uuid: String) -> (head: HTTPResponseHead, body: [UInt8]) {
+        let (fields, body) = answer(uuid)
         var headers = HTTPHeaders(fields.map { ($0.name.rawName, $0.value) })
         headers.add(name: "Connection", value: "close")
         let head = HTTPResponseHead(
@@ -153,16 +174,12 @@ struct EdgeRefusal: Hashable, Sendable {
     }
 
     /// The head and body of the answer in HTTP/2, where it ends no more than its stream.
-    func streamResponse(hasBody: Bool) -> (head: HTTPResponse, body: [UInt8]) {
-        let (fields, body) = answer()
+    func streamResponse(hasBody: Bool, uuid: String) -> (head: HTTPResponse, body: [UInt8]) {
+        let (fields, body) = answer(uuid)
         return (HTTPResponse(status: .init(code: status), headerFields: fields), hasBody ? body : [])
     }
 
-    private func answer() -> (fields: HTTPFields, body: [UInt8]) {
-        let uuid = UUIDv7(
-            milliseconds: Int64(Date().timeIntervalSince1970 * 1_000),
-            random: (.random(in: 0 ... .max), .random(in: 0 ... .max))
-        ).text
+    private func answer(_ uuid: String) -> (fields: HTTPFields, body: [UInt8]) {
         let reply = Reply(error, status: status, uuid: uuid)
         var fields: HTTPFields = [
             .contentType: reply.contentType, .contentLength: String(reply.body.count), .server: "zonekeeper",

@@ -243,7 +243,8 @@ struct AnswerHeaders: Sendable {
         }
         if headers[.accessControlAllowOrigin] != nil {
             headers[.accessControlAllowMethods] = "GET, POST, PUT, DELETE"
-            headers[.accessControlAllowHeaders] = "Content-Type, Idempotency-Key, If-Range, Last-Event-ID, Range"
+            headers[.accessControlAllowHeaders] =
+                "Content-Type, Idempotency-Key, If-Range, Last-Event-ID, Range, Traceparent"
             headers[.accessControlExposeHeaders] =
                 "X-Apple-Request-UUID,X-Apple-CloudKit-Web-Auth-Token,Retry-After,RateLimit,RateLimit-Policy,"
                 + "Accept-Ranges,Content-Range,ETag"

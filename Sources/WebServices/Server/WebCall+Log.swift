@@ -1,5 +1,7 @@
 import Admission
 import Directory
+import HTTPTypes
+import HummingbirdCore
 import RecordModel
 import Service
 
@@ -32,7 +34,25 @@ extension WebCall {
             entry.environment = url["environment"].flatMap { Environment(rawValue: $0) }
             entry.credential = caller?.actor ?? ""
             entry.bytesIn = bodyBytes
+            entry.isRefresh = isSafe && request.headers[Self.refresh] != nil
         }
+    }
+
+    /// What a page sends with what it asks for by itself, again and again. A valid header name, so never nil.
+    private static let refresh = HTTPField.Name("X-Zonekeeper-Refresh")!
+}
+
+extension RequestEntry {
+    /// What the edge refused before it was a request for the service.
+    init(_ refusal: EdgeRefusal, id: UUIDv7, address: String?) {
+        self.init(id: id, operation: "edge", group: .other)
+        self.address = address ?? ""
+        status = refusal.status
+        code = refusal.error.code
+        var rule = RequestRefusal(rule: refusal.rule, limit: refusal.limit.map { Int64($0) })
+        rule.freeAfterMilliseconds = refusal.error.retryAfterMilliseconds
+        rule.reason = String(refusal.error.reason.prefix(300))
+        self.refusal = rule
     }
 }
 

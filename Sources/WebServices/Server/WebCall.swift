@@ -16,7 +16,17 @@ struct WebCall: Sendable {
     /// Tells where the client goes away; nil for requests of this process.
     var clientDisconnect: ClientDisconnect?
     /// What the log of requests is to say of it.
-    let note = RequestNote()
+    let note: RequestNote
+
+    /// A request that came over a connection, with a new name.
+    init(_ request: Request, _ edge: EdgeContext, in service: RecordService) {
+        self.request = request
+        url = RequestURL(target: request.head.path ?? "/")
+        uuid = service.newName()
+        address = edge.remoteAddress
+        clientDisconnect = edge.clientDisconnect
+        note = RequestNote(isOn: service.requests.isOn || service.tracer != nil)
+    }
 
     // All are valid header names, so the optionals are never nil.
     static let idempotencyKey = HTTPField.Name("Idempotency-Key")!

@@ -16,16 +16,22 @@ package final class WebContext: Sendable {
     let transfers = BodyBudget(bytesMax: 256 << 20)
 
     let console: ConsolePages
+    /// What was used, day by day.
+    package let history: UsageHistory
+    private let usageMilliseconds: UInt64
     private let webhooks: any WebhookTransport
 
     /// - Parameters:
     ///   - consoleFolder: where the console's files are, in place of those in the binary.
     ///   - webhooks: sends deliveries in place of HTTP.
+    ///   - usageMilliseconds: how often what was used goes to the days' history; 0: never.
     package init(
         service: RecordService, administrator: AdministratorToken, consoleFolder: String? = nil,
-        webhooks: (any WebhookTransport)? = nil
+        webhooks: (any WebhookTransport)? = nil, usageMilliseconds: UInt64 = 60_000
     ) {
+        self.usageMilliseconds = usageMilliseconds
         self.service = service
+        history = UsageHistory(service)
         self.webhooks = webhooks ?? WebhookClient(service.webhooks.settings)
         metrics = Metrics(service.metrics)
         self.administrator = administrator
@@ -35,11 +41,13 @@ package final class WebContext: Sendable {
     /// Begins what goes on beside the requests; the node is started.
     package func start() {
         service.start()
+        history.start(everyMilliseconds: usageMilliseconds)
         service.webhooks.start(service, webhooks)
     }
 
     /// Ends it; no more requests come.
     package func stop() async {
+        await history.stop()
         await service.stop()
         await providers.shutdown()
     }

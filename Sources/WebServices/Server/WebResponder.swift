@@ -19,21 +19,19 @@ package struct WebResponder: HTTPResponder {
     /// Answers a request; what fails is an answer, too.
     @Sendable
     package func respond(to request: Request, context edge: EdgeContext) async -> Response {
-        let service = context.service
-        let (begin, uuid) = (service.uptime, service.newName())
-        let url = RequestURL(target: request.head.path ?? "/")
-        let call = WebCall(
-            request: request, url: url, uuid: uuid, address: edge.remoteAddress, clientDisconnect: edge.clientDisconnect
-        )
-        var headers = AnswerHeaders(request, url: url)
-        let reply = await service.tracing(uuid) { () async -> Reply in
+        let (service, begin) = (context.service, context.service.uptime)
+        let call = WebCall(request, edge, in: service)
+        var headers = AnswerHeaders(request, url: call.url)
+        let span = RequestSpan(call, service.tracer)
+        let reply = await RequestWork.run(call.uuid, below: span.client, span.span) { () async -> Reply in
             let reply = await answer(call, &headers)
+            span.end(call, reply)
             let nanoseconds = UInt64(clamping: Int64(service.uptime) - Int64(begin))
-            context.metrics.count(route: url.metricName, status: reply.status, nanoseconds: nanoseconds)
+            context.metrics.count(route: call.url.metricName, status: reply.status, nanoseconds: nanoseconds)
             call.log(reply, microseconds: nanoseconds / 1_000, in: service)
             return reply
         }
-        let response = headers.response(reply, uuid: uuid)
+        let response = headers.response(reply, uuid: call.uuid)
         return request.method == .head ? response.createHeadResponse() : response
     }
 

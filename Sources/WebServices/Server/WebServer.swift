@@ -40,9 +40,12 @@ package struct WebServer: Service {
         _ settings: WebServerSettings, context: WebContext, logger: Logger,
         onListening: @escaping @Sendable () async -> Void
     ) throws {
-        try self.init(settings, responder: WebResponder(context: context), logger: logger) { _ in
-            await onListening()
-        }
+        try self.init(
+            settings, responder: WebResponder(context: context), logger: logger,
+            onRefusal: { [journal = context.service.requests] refusal, id, address in
+                journal.take(RequestEntry(refusal, id: id, address: address))
+            }
+        ) { _ in await onListening() }
         context.metrics.follow(counters)
         context.service.watches.fit(
             toConnections: settings.limits.fitted(toDescriptors: OpenFiles.raiseLimit()).connectionsMax)
@@ -50,9 +53,12 @@ package struct WebServer: Service {
     }
 
     /// Serves what any responder answers.
-    /// - Parameter onListening: called with the port once it takes connections.
+    /// - Parameters:
+    ///   - onRefusal: hears of what the edge answers in its place.
+    ///   - onListening: called with the port once it takes connections.
     init<Responder: HTTPResponder>(
         _ settings: WebServerSettings, responder: Responder, logger: Logger,
+        onRefusal: @escaping EdgeRefusal.Listener = { _, _, _ in },
         onListening: @escaping @Sendable (Int) async -> Void
     ) throws where Responder.Context: InitializableFromSource<ApplicationRequestContextSource> {
         let limits = settings.limits.fitted(toDescriptors: OpenFiles.raiseLimit())
@@ -63,7 +69,7 @@ package struct WebServer: Service {
         }
         let edge = Edge(
             limits: limits, certificates: try ServerCertificates(settings, counters: counters, logger: logger),
-            counters: counters, logger: logger)
+            counters: counters, logger: logger, onRefusal: onRefusal)
         let application = Application(
             responder: responder,
             server: HTTPServerBuilder { EdgeChannel(responder: $0, edge: edge) },

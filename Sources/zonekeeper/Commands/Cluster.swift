@@ -10,7 +10,8 @@ struct ClusterCommand: AsyncParsableCommand {
         abstract:
             "Start, look at and stop the nodes of a configuration file on this machine; change who is in a cluster.",
         subcommands: [
-            ClusterUpCommand.self, ClusterStatusCommand.self, ClusterDownCommand.self, ClusterAddCommand.self,
+            ClusterUpCommand.self, ClusterStatusCommand.self, ClusterHealthCommand.self, ClusterDownCommand.self,
+            ClusterAddCommand.self,
             ClusterRemoveCommand.self, ClusterReplaceCommand.self, ClusterTransferCommand.self,
         ])
 }

@@ -36,6 +36,9 @@ struct RequestsFilter: ParsableArguments {
     @Option(help: ArgumentHelp("Those that failed with a code such as THROTTLED.", valueName: "code"))
     var code: String?
 
+    @Option(help: ArgumentHelp("Those of one trace, by its 32 digits.", valueName: "id"))
+    var trace: String?
+
     @Flag(help: "Those that failed, or of which a part did.")
     var failed = false
 
@@ -51,7 +54,7 @@ struct RequestsFilter: ParsableArguments {
             ("container", self.all ? nil : try connection.container()),
             ("environment", self.all ? nil : connection.settings.environment), ("operation", operation),
             ("database", database?.rawValue), ("recordType", recordType), ("zone", zone), ("user", user),
-            ("code", code), ("failed", failed ? "true" : nil), ("clients", clients ? "true" : nil),
+            ("code", code), ("trace", trace), ("failed", failed ? "true" : nil), ("clients", clients ? "true" : nil),
             ("milliseconds", slowerThan.map { String($0) }),
         ]
         return all.compactMap { parameter in parameter.value.map { (parameter.name, $0) } }
@@ -261,7 +264,7 @@ struct RequestsShowCommand: ClientCommand {
         for (name, key) in [
             ("container", "container"), ("environment", "environment"), ("database", "database"), ("zone", "zone"),
             ("type", "recordType"), ("user", "user"), ("by", "credential"), ("address", "address"),
-            ("records", "records"), ("bytes in", "bytesIn"), ("bytes out", "bytesOut"),
+            ("records", "records"), ("bytes in", "bytesIn"), ("bytes out", "bytesOut"), ("trace", "trace"),
         ] where request[key] != nil {
             lines.append(name + String(repeating: " ", count: 12 - name.count) + request.text(key))
         }

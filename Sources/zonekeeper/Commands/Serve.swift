@@ -96,6 +96,14 @@ struct ServeCommand: AsyncParsableCommand {
         help: "Send webhooks also over http, which everybody on the way can read and change.")
     var webhooksAllowHTTP = false
 
+    @Option(
+        help: ArgumentHelp(
+            "What the log of requests may take in memory (default: 16).",
+            discussion: "With 0 there is none, and no telemetry and usage by day either.", valueName: "mebibytes"))
+    var requestLogMegabytes: Int?
+
+    @OptionGroup(title: "Traces") var traces: TraceOptions
+
     @Option(help: "A folder with the console's files, in place of those in this program; to work on them.")
     var consoleFiles: String?
 
@@ -121,6 +129,9 @@ struct ServeCommand: AsyncParsableCommand {
                 throw ValidationError("\(name): 16 to 1000000 is expected")
             }
         }
+        if let requestLogMegabytes, !(0...16_384).contains(requestLogMegabytes) {
+            throw ValidationError("--request-log-megabytes: 0 to 16384 is expected")
+        }
         if let level = featureLevelMax, !FeatureLevel.supported.contains(FeatureLevel(level)) {
             let levels = FeatureLevel.supported
             throw ValidationError(
@@ -139,6 +150,8 @@ struct ServeCommand: AsyncParsableCommand {
         plan.consoleFolder = consoleFiles.map { Paths.absolute($0) }
         plan.settings.version = Zonekeeper.configuration.version
         plan.settings.usesLeases = !noLeaderLease
+        plan.traces = traces.apply(to: &plan.settings)
+        if let requestLogMegabytes { plan.service.requestLogBytesMax = requestLogMegabytes << 20 }
         plan.service.webhooks.allowsPrivateAddresses = webhooksAllowPrivateAddresses
         plan.service.webhooks.allowsPlainHTTP = webhooksAllowHTTP
         if let connectionsMax { plan.web.limits.connectionsMax = connectionsMax }
@@ -275,6 +288,8 @@ struct NodePlan: Sendable {
     var administratorSecret: String
     /// Where the console's files are; nil: in the binary.
     var consoleFolder: String?
+    /// Where traces are written; nil: none is recorded.
+    var traces: SpanExport.Settings?
     /// Printed once the node serves.
     var greeting: String?
 }

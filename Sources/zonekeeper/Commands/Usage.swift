@@ -5,7 +5,8 @@ import ServiceClient
 struct UsageCommand: ClientCommand {
     static let configuration = CommandConfiguration(
         commandName: "usage",
-        abstract: "Show how much of its quotas a container uses, by database and user; with --zones, by zone.",
+        abstract:
+            "Show how much of its quotas a container uses, by database and user; by zone, record type or day if asked.",
         discussion: """
             Bytes are those of the records as they are stored, their names included. --verify counts every record \
             anew, zone by zone, and compares each counter; where one differs, the exit code is 1. Without \
@@ -23,7 +24,20 @@ struct UsageCommand: ClientCommand {
     @Flag(help: "Count again, and compare.")
     var verify = false
 
+    @Flag(help: "Count the records of each type, which reads all of them.")
+    var types = false
+
+    @Flag(help: "Show what was used on each of the last 90 days, and when the public data are full at that rate.")
+    var days = false
+
+    func validate() throws {
+        guard [zones, verify, types, days].count(where: \.self) > 1 else { return }
+        throw ValidationError("one of --zones, --verify, --types and --days is expected")
+    }
+
     func run(on connection: Connection) async throws {
+        if types { return try await showTypes(on: connection) }
+        if days { return try await showDays(on: connection) }
         let answers = try await answers(on: connection)
         let report = UsageReport(answers, isVerified: verify, showsZones: zones)
         try show(.members(["environments": .array(answers)]), report.text)
@@ -32,11 +46,47 @@ struct UsageCommand: ClientCommand {
         if !report.differences.isEmpty { throw ExitCode.failure }
     }
 
+    private func environments(_ connection: Connection) -> [String] {
+        connection.settings.environmentNamed.map { [$0] } ?? ["development", "production"]
+    }
+
+    private func showTypes(on connection: Connection) async throws {
+        let container = try connection.container()
+        var answers: [(environment: String, types: UsageByType)] = []
+        for environment in environments(connection) {
+            var types = UsageByType()
+            try await connection.administerPages(
+                "usage",
+                parameters: ["container": container, "environment": environment, "user": user, "types": "true"],
+                isSlow: true
+            ) { types.add($0) }
+            answers.append((environment, types))
+        }
+        let json = answers.map { ($0.environment, $0.types.json) }
+        try show(
+            .members(["environments": .object(json.map { JSONValue.Member($0.0, $0.1) })]),
+            answers.map { "\(container), \($0.environment)\n\n\($0.types.text)" }.joined(separator: "\n\n"))
+    }
+
+    private func showDays(on connection: Connection) async throws {
+        let container = try connection.container()
+        var answers: [(environment: String, json: JSONValue)] = []
+        for environment in environments(connection) {
+            let response = try await connection.administer(
+                "GET", "usage/days", parameters: ["container": container, "environment": environment])
+            answers.append((environment, try response.json()))
+        }
+        try show(
+            .members(["environments": .array(answers.map(\.json))]),
+            answers.map { "\(container), \($0.environment)\n\n\(UsageByDay.text($0.json))" }
+                .joined(separator: "\n\n"))
+    }
+
     /// What the cluster says of each environment that is asked for, all pages of it.
     private func answers(on connection: Connection) async throws -> [JSONValue] {
         let container = try connection.container()
         var answers: [JSONValue] = []
-        for environment in connection.settings.environmentNamed.map({ [$0] }) ?? ["development", "production"] {
+        for environment in environments(connection) {
             var pages = UsagePages()
             try await connection.administerPages(
                 "usage",

@@ -8,6 +8,7 @@ import PeerTransport
 import Service
 import ServiceLifecycle
 import Synchronization
+import Telemetry
 import UnixSignals
 import WebServices
 
@@ -49,10 +50,8 @@ struct NodeRunner {
                     + "\(error)")
         }
         var configuration = ServiceGroupConfiguration(
-            services: [
-                .init(service: NodeService(node: node, context: context, logger: logger)), .init(service: server),
-                .init(service: exclusion, successTerminationBehavior: .gracefullyShutdownGroup),
-            ],
+            services: services(
+                NodeService(node: node, context: context, traces: traces, logger: logger), server, exclusion),
             gracefulShutdownSignals: [.sigterm, .sigint],
             logger: logger)
         // Also where the services did not end in order.
@@ -68,6 +67,22 @@ struct NodeRunner {
                 "clients cannot be served on \(plan.web.host) port \(plan.web.port): "
                     + String(cString: strerror(error.errnoCode)))
         }
+    }
+
+    /// Writes the node's traces; nil where none are recorded.
+    private var traces: SpanExport? {
+        guard let tracer = plan.settings.tracer, let settings = plan.traces else { return nil }
+        return SpanExport(tracer.queue, settings, of: plan.settings, logger: logger)
+    }
+
+    /// In the order in which they begin.
+    private func services(
+        _ node: NodeService, _ server: WebServer, _ exclusion: ExclusionService
+    ) -> [ServiceGroupConfiguration.ServiceConfiguration] {
+        [
+            .init(service: node), .init(service: server),
+            .init(service: exclusion, successTerminationBehavior: .gracefullyShutdownGroup),
+        ]
     }
 
     /// - Parameter exclusion: is told when the cluster wants nothing of the node.
@@ -116,10 +131,13 @@ struct NodeService: Service {
     var node: ClusterNode
     /// What goes on beside the requests ends with the node.
     var context: WebContext
+    /// Nil where no traces are recorded.
+    var traces: SpanExport?
     var logger: Logger
 
     func run() async throws {
         context.start()
+        traces?.start(on: node.platform)
         await withTaskGroup(of: Void.self) { tasks in
             tasks.addTask {
                 do {
@@ -138,6 +156,7 @@ struct NodeService: Service {
         logger.info("stopping")
         await context.stop()
         await node.stop()
+        traces?.stop()
         logger.info("stopped")
     }
 }

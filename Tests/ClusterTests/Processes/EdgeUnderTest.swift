@@ -6,7 +6,9 @@ import HummingbirdCore
 import Logging
 import NIOCore
 import NIOSSL
+import RecordModel
 import ServiceLifecycle
+import Synchronization
 import Testing
 
 @testable import WebServices
@@ -29,7 +31,17 @@ struct EdgeUnderTest: Sendable {
     let writeEnds: AsyncStream<String>
     /// Requests to `/held`, each of which is answered once it is resumed.
     let held: AsyncStream<CheckedContinuation<Void, Never>>
+    /// What the edge refused.
+    let refusals: Refusals
     private let group: ServiceGroup
+
+    final class Refusals: Sendable {
+        private let refused = Mutex<[(refusal: EdgeRefusal, id: UUIDv7)]>([])
+
+        var all: [(refusal: EdgeRefusal, id: UUIDv7)] { refused.withLock(\.self) }
+
+        func add(_ refusal: EdgeRefusal, _ id: UUIDv7) { refused.withLock { $0.append((refusal, id)) } }
+    }
 
     static func run(
         _ change: (inout EdgeLimits) -> Void = { _ in },
@@ -46,15 +58,17 @@ struct EdgeUnderTest: Sendable {
         let (ports, listening) = AsyncStream.makeStream(of: Int.self)
         let (held, holding) = AsyncStream.makeStream(of: CheckedContinuation<Void, Never>.self)
         let responder = EchoResponder(ended: ended, holding: holding)
-        let server = try WebServer(settings, responder: responder, logger: logger) {
-            listening.yield($0)
-        }
+        let refusals = Refusals()
+        let server = try WebServer(
+            settings, responder: responder, logger: logger, onRefusal: { refusal, id, _ in refusals.add(refusal, id) }
+        ) { listening.yield($0) }
         let group = ServiceGroup(configuration: ServiceGroupConfiguration(services: [server], logger: logger))
         async let running: Void = group.run()
         var iterator = ports.makeAsyncIterator()
         let port = try #require(await iterator.next())
         let result: Result<Void, any Error>
-        let edge = EdgeUnderTest(server: server, port: port, writeEnds: writeEnds, held: held, group: group)
+        let edge = EdgeUnderTest(
+            server: server, port: port, writeEnds: writeEnds, held: held, refusals: refusals, group: group)
         do { result = .success(try await body(edge)) } catch { result = .failure(error) }
         await group.triggerGracefulShutdown()
         try await running

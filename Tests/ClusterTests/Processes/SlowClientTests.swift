@@ -192,6 +192,9 @@ extension ClusterSuites {
                     #expect(told.hasPrefix("HTTP/1.1 503") && told.contains("TRY_AGAIN_LATER"), "\(told)")
                     #expect(told.contains(isPerAddress ? "your address" : "this node has 2"), "\(told)")
                     #expect(told.contains("Retry-After: 5"))
+                    let refused = try #require(edge.refusals.all.first, "the log of requests hears of it")
+                    #expect(refused.refusal.rule == (isPerAddress ? "connectionsPerAddress" : "connections"))
+                    #expect(refused.refusal.limit == 2 && told.contains(refused.id.text))
                     // One that is told and stays: there is no room to tell another.
                     let waiting = try await Self.told(edge)
                     #expect(try await ask(edge).isEmpty)

@@ -41,11 +41,22 @@ export const csrfToken = signal("");
  */
 export const actAs = { id: () => undefined, refused: () => {} };
 
+/** Whether what is asked for now is asked by the page itself, to be up to date: the log of requests marks it. */
+let isRefresh = false;
+
+/** Runs what reloads something, and marks the requests that come of it. @param {() => void} run */
+export function asRefresh(run) {
+  isRefresh = true;
+  run();
+  // What follows from it runs in a microtask that was queued before this one.
+  queueMicrotask(() => (isRefresh = false));
+}
+
 /** How the page asks for another sign-in; app.js sets it. @type {{ask: (isFresh: boolean) => Promise<void>}} */
 export const signInAgain = { ask: () => Promise.reject(new Error("not ready")) };
 
 /**
- * @typedef {{query?: Record<string, any>, body?: any, signal?: AbortSignal, isSignIn?: boolean, key?: string,
+ * @typedef {{query?: Record<string, any>, body?: any, signal?: AbortSignal, isSignIn?: boolean, key?: string, isRefresh?: boolean,
  *     place?: {container: string | null, environment: string, database?: string}}} Options
  */
 
@@ -79,12 +90,13 @@ export function newKey() {
 }
 
 /** @param {string} method @param {string} address @param {Options} options */
-async function send(method, address, { body, signal: abort, key, place: at }) {
+async function send(method, address, { body, signal: abort, key, isRefresh: isMarked, place: at }) {
   /** @type {Record<string, string>} */ const headers = {};
   const acting = at && actAs.id(at);
   if (acting) headers["X-Zonekeeper-Act-As"] = acting;
   if (key) headers["Idempotency-Key"] = key;
   if (method !== "GET") headers["X-Zonekeeper-CSRF"] = csrfToken.peek();
+  if (isMarked && method === "GET") headers["X-Zonekeeper-Refresh"] = "1";
   if (body !== undefined && !(body instanceof Blob)) headers["Content-Type"] = "application/json";
   let answer;
   try {
@@ -131,7 +143,7 @@ async function wait(error, milliseconds, abort) {
  */
 export async function call(operation, given = {}) {
   const [method, path] = operation.split(" ");
-  const options = atPlace(path, given);
+  const options = atPlace(path, { isRefresh, ...given });
   const address = url(path, options);
   const isRead = method === "GET" || /\/(query|lookup|changes|list|usage|validate)$/.test(path);
   const end = Date.now() + patienceMilliseconds;

@@ -1,6 +1,6 @@
 /** What is loaded, with its states: loading (told after 200 ms), stale (with its age), failed. */
 import { Signal, effect, onCleanup, signal, untracked } from "./signal.js";
-import { RequestError } from "./api.js";
+import { RequestError, asRefresh } from "./api.js";
 
 /**
  * @template T
@@ -79,6 +79,6 @@ export function asRequestError(error) {
  * @param {number} milliseconds
  */
 export function every(run, milliseconds) {
-  const timer = setInterval(() => document.visibilityState === "visible" && run(), milliseconds);
+  const timer = setInterval(() => document.visibilityState === "visible" && asRefresh(run), milliseconds);
   onCleanup(() => clearInterval(timer));
 }

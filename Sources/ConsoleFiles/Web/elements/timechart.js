@@ -7,6 +7,7 @@ const { caption, details, div, figcaption, figure, h2, span, summary, table, tbo
 
 const [width, height] = [600, 130];
 const short = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit" });
+const day = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", timeZone: "UTC" });
 const long = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" });
 
 /** A round number that is not below the value, and half of which is round, too. @param {number} value */
@@ -34,7 +35,7 @@ export function timeChart({ title, kind, data, series, text, isWhole, moment: na
   const index = (point) => Math.round((point.time - scale.value.from) / scale.value.step);
   const x = (place) => (place / scale.value.steps) * width;
   const y = (value) => height - (value / scale.value.top) * height;
-  const moment = named ?? ((time) => (scale.value.step < 600000 ? short : long).format(time));
+  const moment = named ?? ((time) => (scale.value.step < 600000 ? short : scale.value.step < 86400000 ? long : day).format(time));
   const looked = signal(/** @type {number | null} */ (null));
   const seen = computed(() => (looked.value === null ? null : (scale.value.points.find((point) => index(point) === looked.value) ?? {})));
   const bars = (point) => {

@@ -8,6 +8,7 @@ import { bytes, count, isUnlimited, plural, share } from "../core/format.js";
 import { badge, button, empty, meter, screenHead, toast, view } from "../elements/parts.js";
 import { barChart } from "../elements/chart.js";
 import { table } from "../elements/table.js";
+import { usageByDay, usageByType } from "./usagedetails.js";
 
 const { a, div, h2, p, section, span, strong } = html;
 
@@ -58,6 +59,8 @@ export function usageScreen() {
           div({ class: "card" }, meter({ label: "Public assets", used: open?.assetBytes ?? 0, limit: open?.limitAssetBytes ?? 0, text: open ? `${bytes(open.assetBytes)} of ${bytes(open.limitAssetBytes)} · ${share(open.assetBytes, open.limitAssetBytes)}` : "nothing yet" })),
           div({ class: "card" }, meter({ label: "Transfer this month", used: transfer.bytes, limit: transfer.limitBytes, text: `${bytes(transfer.bytes)} of ${bytes(transfer.limitBytes)} · ${share(transfer.bytes, transfer.limitBytes)}` }),
             p({ class: "muted small" }, transfer.warning ?? `month ${String(transfer.month).replace(/(\d{4})(\d\d)/, "$1-$2")}, public data`))); },
+        usageByDay(),
+        usageByType(),
         () => pages.value.length > 1 ? div({ class: "block" }, h2("Largest databases"), barChart({ label: "Bytes by database", bars: [...pages.value].sort((one, other) => other.bytes - one.bytes).slice(0, 8).map((one) => ({ label: nameOf(one), value: one.bytes, text: bytes(one.bytes) })) })) : null,
         div({ class: "block" }, div({ class: "block-head" }, h2("By database")),
           () => pages.value.length === 0 ? empty({ icon: "usage", title: "No data yet", text: "A database appears with its first record." }) : table({

@@ -1,0 +1,83 @@
+package import GRDB
+package import RecordModel
+package import Wire
+
+/// How much of a zone the records of one type are: their names and values as they are stored, without index rows and
+/// files.
+package struct TypeUsage: Hashable, Sendable, WireMessage {
+    /// The record type's.
+    package var name: String
+    /// Those that are not deleted.
+    package var records: Int64
+    /// Of these.
+    package var bytes: Int64
+
+    package init(name: String, records: Int64, bytes: Int64) {
+        self.name = name
+        self.records = records
+        self.bytes = bytes
+    }
+
+    package static var blank: Self { TypeUsage(name: "", records: 0, bytes: 0) }
+
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.field(1, &name)
+        try wire.field(2, &records)
+        try wire.field(3, &bytes)
+    }
+}
+
+/// Counts beside those that are kept.
+package enum UsageCounts {
+    /// What a request asks for.
+    /// - Parameter level: the feature level in force: it says which rows count.
+    /// - Throws: `DatabaseError` on an I/O error.
+    package static func page(_ request: UsageRequest, level: FeatureLevel, in db: Database) throws -> UsagePage {
+        request.detail == .sums ? try sums(request, in: db) : try RecordTables.usage(request, level: level, in: db)
+    }
+
+    /// A zone as a request asks for it.
+    static func zone(
+        _ zone: ZoneRow, _ name: String, _ recount: QuotaAmounts?, _ request: UsageRequest, in db: Database
+    ) throws -> ZoneUsage {
+        let types = request.detail == .types ? try types(ofZone: zone.id, in: db) : []
+        return ZoneUsage(name: name, used: zone.used, recount: recount, types: types)
+    }
+
+    /// Counts a zone's records by type, which reads all of its rows.
+    private static func types(ofZone id: Int64, in db: Database) throws -> [TypeUsage] {
+        try SQLStatement(
+            cached: """
+                SELECT t.name, count(*),
+                    sum(\(RowBytes.record) + length(CAST(r.name AS BLOB)) + coalesce(length(r.body), 0))
+                FROM record r JOIN record_type t ON t.id = r.type
+                WHERE r.zone = ? AND r.deleted = 0 GROUP BY r.type ORDER BY t.name
+                """, in: db
+        ).all(.integer(id)) { TypeUsage(name: $0.text(0), records: $0.integer(1), bytes: $0.integer(2)) }
+    }
+
+    /// What all databases of a container's environment come to on this shard, by scope: a row for each, without owner.
+    static func sums(_ request: UsageRequest, in db: Database) throws -> UsagePage {
+        var page = UsagePage(databases: [], hasMore: false)
+        guard let schema = try Rows(db: db).schema(container: request.container, environment: request.environment)
+        else { return page }
+        page.databases = try SQLStatement(
+            cached: """
+                SELECT d.scope, sum(d.bytes), sum(d.records), coalesce(sum(a.bytes), 0) FROM database d
+                LEFT JOIN asset_database a ON a.database = d.id WHERE d.schema = ? GROUP BY d.scope ORDER BY d.scope
+                """, in: db
+        ).all(.integer(schema.id)) { row in
+            (
+                scope: Scope(column: row.integer(0)),
+                used: QuotaAmounts(bytes: row.integer(1), records: row.integer(2), assets: row.integer(3))
+            )
+        }.compactMap { scope, used in
+            scope.map { scope in
+                let key = DatabaseKey(
+                    container: request.container, environment: request.environment, scope: scope, owner: "")
+                return DatabaseUsage(key: key, used: used, allotted: .zero, zones: [])
+            }
+        }
+        return page
+    }
+}
