@@ -177,7 +177,7 @@ extension NodeRequest: WireCodable {
             case 15: terms.milliseconds = try reader.unsigned()
             case 18: terms.isAfterLog = try reader.bool()
             case 19: terms.origin.request = try reader.array()
-            case 21: terms.origin.place = try TraceContext(field: &reader)
+            case 23: terms.origin.place = try TraceContext(field: &reader)
             case 20: request = .inquire(try reader.array())
             case 16: request = try reader.parts { .holdAsset($0, group, from: $1, after: $2) }
             case 17: request = try Self.readAsset(&reader)
@@ -199,7 +199,7 @@ extension NodeRequest: WireCodable {
 extension RequestOrigin {
     fileprivate func write(to writer: inout WireWriter) {
         if !request.isEmpty { writer.field(19, request) }
-        place?.write(21, to: &writer)
+        place?.write(23, to: &writer)
     }
 }
 
