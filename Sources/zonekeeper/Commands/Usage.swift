@@ -31,8 +31,8 @@ struct UsageCommand: ClientCommand {
     var days = false
 
     func validate() throws {
-        guard [zones, verify, types, days].count(where: \.self) > 1 else { return }
-        throw ValidationError("one of --zones, --verify, --types and --days is expected")
+        guard types || days, [zones || verify, types, days].count(where: \.self) > 1 else { return }
+        throw ValidationError("--types and --days go with none of --zones, --verify and each other")
     }
 
     func run(on connection: Connection) async throws {

@@ -51,7 +51,12 @@ extension ClusterSuites {
             }
 
             func read(_ number: Int, node: Int) async throws -> [UInt8] {
-                let read = try await client.post(lookup, #"{"records": [{"recordName": "\#(number)"}]}"#, node: node)
+                // A node that was killed may have no share of the rate for a moment.
+                let read = try await awaitState("node \(node) answers") {
+                    try await client.post(lookup, #"{"records": [{"recordName": "\#(number)"}]}"#, node: node)
+                } until: {
+                    $0.json["records"] != nil
+                }
                 let photo = read.json["records"]?.array?.first?["fields"]?["photo"]?["value"]
                 let url = try #require(AssetTests.target(photo?["downloadURL"]), "\(read)")
                 let answer = try await client.exchange("GET", url, body: nil, node: node)

@@ -119,6 +119,8 @@ extension ClusterSuites {
             tls.certificateVerification = .none
             let head = "POST \(target) HTTP/1.1\r\nHost: a\r\nContent-Length: \(size)\r\n\r\n"
             let client = try await RawClient(port: cluster.clientPorts[0], tls: tls, saying: Array(head.utf8))
+            // What is sent before would come before the head.
+            try await client.awaitHandshake()
             client.drip([UInt8](repeating: 7, count: drop))
             return client
         }
