@@ -144,7 +144,7 @@ package final class RecordService: Sendable {
 
     /// A name that nothing else has, ordered by time.
     package func newName() -> String {
-        UUIDv7(milliseconds: now, random: (node.platform.random(), node.platform.random())).text
+        node.platform.newID(at: now).text
     }
 
     /// What seals and signs what clients carry from one request to another, on whichever node they come to.
@@ -302,6 +302,12 @@ func unpacked<Value: WireDecodable>(
     } catch {
         throw RequestFailure(.internalError, "a shard's answer cannot be read: \(error)")
     }
+}
+
+extension NodePlatform {
+    /// An id that nothing else has, ordered by time.
+    /// - Parameter milliseconds: the time, since 1970.
+    func newID(at milliseconds: Int64) -> UUIDv7 { UUIDv7(milliseconds: milliseconds, random: (random(), random())) }
 }
 
 /// What one node takes on at once, whatever the container.

@@ -11,7 +11,7 @@ package struct AssetCounts: Hashable, Sendable {
     package var pulls: UInt64 = 0
     /// Their bytes.
     package var pulledBytes: UInt64 = 0
-    /// Of these files, those of which the fetching began while they still came in elsewhere.
+    /// Those of these files that were fetched while they still came in elsewhere.
     package var earlyPulls: UInt64 = 0
     /// Attempts that brought nothing, or something else.
     package var failedPulls: UInt64 = 0

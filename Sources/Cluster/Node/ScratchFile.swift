@@ -27,14 +27,7 @@ package final class ScratchFile: Sendable {
     /// Writes bytes at an offset.
     /// - Throws: `failed` where the disk cannot; `unavailable` where the node is stopping or has too much to do.
     package func write(_ bytes: [UInt8], at offset: Int) async throws(ClusterError) {
-        try await Self.run(on: pool) { [file] in
-            try bytes.withUnsafeBytes { buffer in
-                var done = 0
-                while done < buffer.count {
-                    done += try file.write(UnsafeRawBufferPointer(rebasing: buffer[done...]), at: offset + done)
-                }
-            }
-        }
+        try await Self.run(on: pool) { [file] in try file.writeAll(bytes, at: offset) }
     }
 
     /// Reads bytes at an offset; fewer only at the end.

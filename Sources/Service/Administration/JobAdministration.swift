@@ -38,14 +38,16 @@ package struct JobAdministration: Sendable {
 
     /// Begins a job on this node. It is in the audit log when this returns.
     /// - Parameter acting: the time as a user in which it is done; nil where the administrator acts as nobody.
-    /// - Throws: `ACCESS_DENIED` where the administrator may not; `BAD_REQUEST` where the query is none that the schema
-    ///   allows; `TRY_AGAIN_LATER` where the node runs as many as it may.
+    /// - Throws: `ACCESS_DENIED` where the administrator may not; `BAD_REQUEST` where the schema does not allow the
+    ///   query; `TRY_AGAIN_LATER` where the node runs as many as it may.
     package func begin(_ wanted: Wanted, as acting: ActingCredential?) async throws(RequestFailure) -> Job {
         if wanted.database == .shared { throw .notBuilt("the shared database") }
         let access = try administration.access
         let directory = try await administration.directory(with: wanted.key.container)
         var job = Job(
-            id: JobID(node: service.node.settings.nodeID.rawValue, uuid: newID()), kind: wanted.kind,
+            id: JobID(
+                node: service.node.settings.nodeID.rawValue, uuid: service.node.platform.newID(at: service.now)),
+            kind: wanted.kind,
             container: wanted.key.container, environment: wanted.key.environment, database: wanted.database,
             zone: wanted.form.zoneID.name, recordType: wanted.form.query.recordType,
             filters: wanted.form.query.filters.count, by: access.actor)
@@ -53,14 +55,7 @@ package struct JobAdministration: Sendable {
         let right = JobRight(access, as: acting, in: directory)
         let context = try await right.admitted(by: service, to: job, writes: job.kind == .delete)
         job.user = context.admitted.caller.user ?? ""
-        let key = DatabaseKey(
-            container: job.container, environment: job.environment, scope: job.database,
-            owner: job.database == .public ? DatabaseKey.publicOwner : job.user)
-        let request = DatabaseRequest(
-            key: key,
-            requester: Requester(
-                context.admitted, requestID: administration.origin.requestID, address: administration.origin.address),
-            in: context.directory, deadline: service.deadline())
+        let request = JobRight.request(of: job, by: context, administration.origin, in: service)
         _ = try request.zone(wanted.form.zoneID)
         _ = try await request.judge(in: service) { attempt throws(ServiceError) in
             try request.resolved(wanted.form, schema: attempt.schema.schema)
@@ -76,11 +71,6 @@ package struct JobAdministration: Sendable {
         service.jobs.start(
             JobRun(service: service, job: job, right: right, origin: administration.origin, form: wanted.form))
         return job
-    }
-
-    private func newID() -> UUIDv7 {
-        let platform = service.node.platform
-        return UUIDv7(milliseconds: service.now, random: (platform.random(), platform.random()))
     }
 
     private func tell(_ action: String, _ job: Job) async throws(RequestFailure) {
@@ -178,7 +168,7 @@ package struct JobAdministration: Sendable {
     package func exported(_ id: JobID) async throws(RequestFailure) -> Job {
         let job = try await job(id)
         if job.expires != nil { return job }
-        throw .notFound("job '\(id.text)' has no result: it is no export, is not done, or its hour is over")
+        throw id.noResult
     }
 
     /// A part of a job's result, of at most `partBytes`.

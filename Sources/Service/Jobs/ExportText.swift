@@ -42,7 +42,7 @@ struct ExportText: Sendable {
         return bytes
     }
 
-    /// A record without the URLs of its files: whoever has one gets the file, and soon nobody does.
+    /// A record without the URLs of its files: anybody who has one gets the file, until it expires.
     private static func withoutLinks(_ record: JSONValue) -> JSONValue {
         switch record {
         case .object(let members):

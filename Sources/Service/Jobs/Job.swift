@@ -23,6 +23,11 @@ package struct JobID: Hashable, Sendable, WireMessage {
         self.init(node: node, uuid: uuid)
     }
 
+    /// What is answered to a question for a result that there is not.
+    var noResult: RequestFailure {
+        .notFound("job '\(text)' has no result: it is no export, is not done, or its hour is over")
+    }
+
     /// Such as `2-0197F2A4-...`.
     package var text: String { "\(node)-\(uuid.text)" }
 
@@ -44,7 +49,7 @@ package struct Job: Hashable, Sendable, WireMessage {
     /// What became of it.
     package enum Phase: String, Hashable, Sendable, CaseIterable, WireValue {
         case running, done, failed, cancelled
-        /// Its node was started anew, or left the cluster. What it did is done; the rest is not.
+        /// Its node was restarted, or left the cluster. What it did is done; the rest is not.
         case lost
     }
 

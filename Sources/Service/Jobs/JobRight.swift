@@ -4,7 +4,7 @@ import Cluster
 import Directory
 import RecordModel
 
-/// By what right a job goes on: its administrator's role, or their time as a user. It is judged anew at each step.
+/// By what right a job goes on: its administrator's role, or their time as a user. It is judged at each step.
 struct JobRight: Sendable {
     private let access: AdministratorAccess
     private let acting: ActingCredential?
@@ -15,6 +15,17 @@ struct JobRight: Sendable {
         self.access = access
         self.acting = acting
         isMember = access.name.map { directory.administrator(named: $0) != nil } ?? false
+    }
+
+    /// The job's request for its database, as the one whom `admitted` let in.
+    static func request(
+        of job: Job, by context: AdmittedRequest, _ origin: AuditOrigin, in service: RecordService
+    ) -> DatabaseRequest {
+        let schema = SchemaKey(container: job.container, environment: job.environment)
+        return DatabaseRequest(
+            key: DatabaseKey(job.database, of: context.admitted.caller, in: schema),
+            requester: Requester(context.admitted, requestID: origin.requestID, address: origin.address),
+            in: context.directory, deadline: service.deadline())
     }
 
     /// Who works, by the directory as it is now.

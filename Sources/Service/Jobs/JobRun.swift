@@ -121,13 +121,7 @@ struct JobRun: Sendable {
         let context = try await right.admitted(by: service, to: job, writes: job.kind == .delete)
         try await service.takePlace(container: job.container, in: context.directory)
         defer { service.gate.leave(container: job.container) }
-        return try await work(
-            DatabaseRequest(
-                key: DatabaseKey(
-                    container: job.container, environment: job.environment, scope: job.database,
-                    owner: job.database == .public ? DatabaseKey.publicOwner : context.admitted.caller.user ?? ""),
-                requester: Requester(context.admitted, requestID: origin.requestID, address: origin.address),
-                in: context.directory, deadline: service.deadline()))
+        return try await work(JobRight.request(of: job, by: context, origin, in: service))
     }
 
     /// Leaves the node to others for as long as a step took.

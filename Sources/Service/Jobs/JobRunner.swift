@@ -152,7 +152,7 @@ package final class JobRunner: Sendable {
     ) async throws(RequestFailure) -> [UInt8] {
         let (result, job) = state.withLock { ($0.results[id], $0.table[id]) }
         guard let result, let job, job.expires != nil else {
-            throw .notFound("job '\(id.text)' has no result: it is no export, is not done, or its hour is over")
+            throw id.noResult
         }
         // Who acted as a user sees nothing of them once that is over.
         _ = try await result.right.admitted(by: service, to: job, writes: false)

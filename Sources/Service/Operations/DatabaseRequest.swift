@@ -7,6 +7,15 @@ import RaftCore
 package import RecordModel
 package import RecordStore
 
+extension DatabaseKey {
+    /// The public database of a container's environment, or the caller's own of another scope.
+    package init(_ scope: Scope, of caller: Caller, in schema: SchemaKey) {
+        self.init(
+            container: schema.container, environment: schema.environment, scope: scope,
+            owner: scope == .public ? DatabaseKey.publicOwner : caller.user ?? "")
+    }
+}
+
 /// A request for one database: who asks, by when, and what is remembered of it.
 package struct DatabaseRequest: Sendable {
     package var key: DatabaseKey

@@ -30,14 +30,10 @@ struct SpanFile {
             open = try Self.opened(folder, path)
         }
         guard let (file, size) = open else { return }
-        var done = 0
         do throws(DiskError) {
-            while done < line.count {
-                let (at, rest) = (size + done, line[done...])
-                done += try Self.write(rest, to: file, at: at)
-            }
+            try file.writeAll(line, at: size)
         } catch {
-            // Where the next line begins is found out anew, behind an end of line.
+            // The file is opened again for the next line, which begins behind an end of line.
             open = nil
             throw error
         }
@@ -49,25 +45,10 @@ struct SpanFile {
         let file = try DiskFile(path: path, flags: O_RDWR | O_CREAT)
         var size = try file.size()
         // A process that was killed, or a full disk, may have left a part of a line.
-        if size > 0, try lastByte(of: file, size) != UInt8(ascii: "\n") {
-            size += try write([UInt8(ascii: "\n")], to: file, at: size)
+        if size > 0, try file.bytes(at: size - 1, count: 1) != [UInt8(ascii: "\n")] {
+            try file.writeAll([UInt8(ascii: "\n")], at: size)
+            size += 1
         }
         return (file, size)
-    }
-
-    private static func lastByte(of file: DiskFile, _ size: Int) throws(DiskError) -> UInt8? {
-        var (last, result) = ([UInt8](repeating: 0, count: 1), Result<Int, DiskError>.success(0))
-        last.withUnsafeMutableBytes { bytes in
-            result = Result { () throws(DiskError) in try file.read(into: bytes, at: size - 1) }
-        }
-        return try result.get() == 1 ? last[0] : nil
-    }
-
-    private static func write(_ bytes: ArraySlice<UInt8>, to file: DiskFile, at offset: Int) throws(DiskError) -> Int {
-        var result = Result<Int, DiskError>.success(0)
-        bytes.withUnsafeBytes { bytes in
-            result = Result { () throws(DiskError) in try file.write(bytes, at: offset) }
-        }
-        return try result.get()
     }
 }

@@ -11,7 +11,7 @@ import Wire
 /// leader, and then in larger pieces. So as long as the leader answers, its word is what rings; once it does not, it is
 /// assumed that anything changed, and the replica's word counts again.
 ///
-/// What was last heard is a place in one node's journal. From another leader, or one that was started anew, comes that
+/// What was last heard is a place in one node's journal. From another leader, or one that was restarted, comes that
 /// anything may have changed; so a change of leaders costs looks and no change.
 final class StoreFollower: Sendable {
     /// How often groups are looked for whose leader is not asked yet.

@@ -52,6 +52,22 @@ package final class DiskFile: Sendable {
         }
     }
 
+    /// Writes all bytes at `offset`. After an error a part of them may be there.
+    package func writeAll(_ bytes: [UInt8], at offset: Int) throws(DiskError) {
+        var failure: DiskError?
+        bytes.withUnsafeBytes { bytes in
+            do throws(DiskError) {
+                var done = 0
+                while done < bytes.count {
+                    done += try write(UnsafeRawBufferPointer(rebasing: bytes[done...]), at: offset + done)
+                }
+            } catch {
+                failure = error
+            }
+        }
+        if let failure { throw failure }
+    }
+
     /// Makes the content (and a changed size) durable. After a failure the file must not be written again.
     package func syncData() throws(DiskError) {
         guard fdatasync(descriptor) == 0 else { throw failure("fdatasync") }

@@ -197,9 +197,8 @@ extension WebResponder {
         _ call: WebCall, _ route: DataRoute, _ admitted: AdmittedCall, _ database: Scope
     ) throws(RequestFailure) -> DatabaseCall {
         let service = context.service
-        let target = DatabaseKey(
-            container: route.target.container, environment: route.target.environment, scope: database,
-            owner: database == .public ? DatabaseKey.publicOwner : admitted.context.admitted.caller.user ?? "")
+        let schema = SchemaKey(container: route.target.container, environment: route.target.environment)
+        let target = DatabaseKey(database, of: admitted.context.admitted.caller, in: schema)
         var request = DatabaseRequest(
             key: target, requester: admitted.requester, in: admitted.context.directory, deadline: admitted.deadline)
         if let text = call.request.headers[WebCall.idempotencyKey] {
