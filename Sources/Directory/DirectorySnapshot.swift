@@ -42,9 +42,12 @@ package struct DirectorySnapshot: Sendable {
         box.contents.containerDetails[container] ?? ContainerDetails(name: container)
     }
 
+    /// Whether there is a container of the name, which was not deleted.
+    package func hasContainer(_ name: String) -> Bool { containers[name] != nil }
+
     /// - Throws: `NOT_FOUND` where there is no such container, or it was deleted.
     package func requireContainer(_ name: String) throws(ServiceError) {
-        if containers[name] != nil { return }
+        if hasContainer(name) { return }
         throw deletions[name]?.refusal ?? DirectoryTables.unknownContainer(name)
     }
 
@@ -90,6 +93,14 @@ extension DirectorySnapshot {
 
     /// The role and password of an administrator; nil for one who has a token only, and for a name that nobody has.
     package func administrator(named name: String) -> Administrator? { box.contents.administrators[name] }
+
+    /// Somebody who administers, by name: also who has a token only, with the role that it gives; nil for a name that
+    /// nobody has.
+    package func teamMember(named name: String) -> Administrator? {
+        if let known = administrator(named: name) { return known }
+        let token = box.contents.tokens.byHash.values.first { $0.kind == .administrator(name: name) }
+        return token.map { Administrator(name: name, role: .admin, created: $0.created) }
+    }
 
     /// Those who administer, sorted by name: also who has a token only, with the role that it gives.
     package var team: [Administrator] {

@@ -1,3 +1,4 @@
+import Directory
 import RecordModel
 import TestSupport
 import Testing
@@ -101,6 +102,25 @@ struct JobTests {
             "\(deleted)")
         #expect(try await scene.done("count", Scene.input())["records"] == .integer(125))
         #expect(try await scene.done("count", Scene.input("even"))["records"] == .integer(0))
+        try await scene.world.node.stop()
+    }
+
+    @Test("a job of an administrator who has a token only goes on as long as that token does")
+    func right() async throws {
+        let scene = try await Scene(notes: 0)
+        let service = scene.world.node.recordService
+        let job = Job(
+            id: JobID(node: 1, uuid: UUIDv7(milliseconds: 1, random: (0, 1))), kind: .delete,
+            container: Self.container, environment: .development, database: .public, zone: "_defaultZone",
+            recordType: "Note", filters: 0, by: "ci")
+        let right = JobRight(AdministratorAccess(name: "ci", role: .admin), as: nil)
+        let made = try await scene.world.admin("POST", "tokens", #"{"kind": "administrator", "name": "ci"}"#)
+        _ = try await right.admitted(by: service, to: job, writes: true)
+        try await scene.world.admin("DELETE", "tokens?id=\(made["id"]?.string ?? "")")
+        let failure = await #expect(throws: RequestFailure.self) {
+            try await right.admitted(by: service, to: job, writes: true)
+        }
+        #expect(failure?.error.code == .accessDenied)
         try await scene.world.node.stop()
     }
 

@@ -32,6 +32,31 @@ struct PrecheckTests {
         try await world.node.stop()
     }
 
+    @Test("who is an administrator no more when the body is here is refused: administration and data alike")
+    func removed() async throws {
+        let world = try await SignInWorld()
+        let requests = [
+            ("/admin/1/administrators", #"{"name": "mallory", "role": "admin", "password": "correct horse"}"#),
+            (
+                "/database/1/\(SignInWorld.container)/development/public/records/lookup",
+                #"{"records": [{"recordName": "a"}]}"#
+            ),
+        ]
+        for (target, body) in requests {
+            let made = try await world.admin("POST", "tokens", #"{"kind": "administrator", "name": "ci"}"#)
+            let (id, secret) = (made["id"]?.string ?? "", made["secret"]?.string ?? "")
+            var request = InProcessService.Request(method: "POST", target: target)
+            request.headers = [("Authorization", "Bearer \(secret)")]
+            request.body = Array(body.utf8)
+            request.whileBodyComes = { _ = try? await world.admin("DELETE", "tokens?id=\(id)") }
+            let page = SignInWorld.Page(try await world.node.service.answer(request))
+            #expect(page.status == 401 && page.code == "AUTHENTICATION_FAILED", "\(page)")
+        }
+        let team = try await world.admin("GET", "administrators")
+        #expect(!String(decoding: team.serialized(), as: UTF8.self).contains("mallory"))
+        try await world.node.stop()
+    }
+
     @Test("the body of a request with an unknown token is not read")
     func unknown() async throws {
         let node = try await SingleNode.start(shards: 1)

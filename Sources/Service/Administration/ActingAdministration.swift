@@ -69,7 +69,7 @@ package struct ActingAdministration: Sendable {
     package func list() async throws(RequestFailure) -> [Entry] {
         let directory = try await service.newestDirectory()
         let access = try administration.access
-        let (seesAll, now) = (access.role == .admin && access.containers == nil, service.now)
+        let (seesAll, now) = (access.isClusterAdmin, service.now)
         let entries = directory.acting.map { token, session in
             Entry(
                 id: token.id, session: session, user: token.label, began: token.created,

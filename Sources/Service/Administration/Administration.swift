@@ -254,7 +254,7 @@ package struct AuditAdministration: Sendable {
     /// Whose records the administrator may see: an admin of the cluster all, anybody else what they did themselves.
     private func visibleActors() throws(RequestFailure) -> [String]? {
         var access = try administration.access
-        if access.role == .admin, access.containers == nil { return nil }
+        if access.isClusterAdmin { return nil }
         access.session = nil
         return [access.actor, "\(access.actor) (console)"]
     }

@@ -51,6 +51,9 @@ package struct AdministratorAccess: Hashable, Sendable {
         return session == nil ? actor : "\(actor) (console)"
     }
 
+    /// Whether they may do everything everywhere.
+    package var isClusterAdmin: Bool { role == .admin && containers == nil }
+
     /// Whether the role holds in a container.
     package func covers(_ container: String) -> Bool { containers?.contains(container) ?? true }
 

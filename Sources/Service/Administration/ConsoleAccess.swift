@@ -10,12 +10,16 @@ package struct ConsoleAccess: Sendable {
     /// By what a node knows.
     package init(_ service: RecordService) { self.service = service }
 
-    /// The administrator of a token of their own, or of the nodes' (nil).
-    package func access(named name: String?, session: ConsoleSession? = nil) -> AdministratorAccess {
+    /// The administrator of a token of their own, or of the nodes' (nil), with the role that they have now.
+    /// - Throws: `ACCESS_DENIED` where nobody of the name administers any more.
+    package func access(
+        named name: String?, session: ConsoleSession? = nil
+    ) throws(RequestFailure) -> AdministratorAccess {
         guard let name else { return AdministratorAccess(name: nil, role: .admin, session: session) }
-        let known = service.directory.administrator(named: name)
-        return AdministratorAccess(
-            name: name, role: known?.role ?? .admin, containers: known?.containers, session: session)
+        guard let known = service.directory.teamMember(named: name) else {
+            throw .accessDenied("'\(name)' is no administrator any more")
+        }
+        return AdministratorAccess(name: name, role: known.role, containers: known.containers, session: session)
     }
 
     /// The administrator whose session has a secret.
@@ -37,7 +41,7 @@ package struct ConsoleAccess: Sendable {
         let session = ConsoleSession(
             id: token.id, secret: secret, began: token.created, expires: expires, lastUsed: lastUsed)
         guard try service.trustedNow() < session.idleExpires else { return nil }
-        return access(named: name.isEmpty ? nil : name, session: session)
+        return try access(named: name.isEmpty ? nil : name, session: session)
     }
 }
 
@@ -140,12 +144,12 @@ package struct ConsoleAdministration: Sendable {
         let token = Token(
             id: session.id, secretHash: Token.hash(ofSecret: session.secret),
             kind: .console(name: name, expires: session.expires), label: "", created: now)
-        let access = console.access(named: name.isEmpty ? nil : name, session: session)
+        let access = try console.access(named: name.isEmpty ? nil : name, session: session)
         var origin = administration.origin
         origin.actor = access.actor
         let replaced = administration.caller?.session?.id ?? ""
         try await enter(.beginSession(token, proof, replacing: replaced), origin)
-        return console.access(named: access.name, session: session)
+        return try console.access(named: access.name, session: session)
     }
 
     /// Ends the caller's session; when it returns, no node takes it any more.
@@ -180,7 +184,8 @@ package struct ConsoleAdministration: Sendable {
         } else {
             try await setPassword(hash, of: name, keeping: access.session?.id)
         }
-        return console.access(named: name, session: access.session)
+        _ = try await service.newestDirectory()
+        return try console.access(named: name, session: access.session)
     }
 
     // MARK: The team

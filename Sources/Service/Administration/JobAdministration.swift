@@ -43,7 +43,7 @@ package struct JobAdministration: Sendable {
     package func begin(_ wanted: Wanted, as acting: ActingCredential?) async throws(RequestFailure) -> Job {
         if wanted.database == .shared { throw .notBuilt("the shared database") }
         let access = try administration.access
-        let directory = try await administration.directory(with: wanted.key.container)
+        _ = try await administration.directory(with: wanted.key.container)
         var job = Job(
             id: JobID(
                 node: service.node.settings.nodeID.rawValue, uuid: service.node.platform.newID(at: service.now)),
@@ -52,7 +52,7 @@ package struct JobAdministration: Sendable {
             zone: wanted.form.zoneID.name, recordType: wanted.form.query.recordType,
             filters: wanted.form.query.filters.count, by: access.actor)
         job.format = wanted.format
-        let right = JobRight(access, as: acting, in: directory)
+        let right = JobRight(access, as: acting)
         let context = try await right.admitted(by: service, to: job, writes: job.kind == .delete)
         job.user = context.admitted.caller.user ?? ""
         let request = JobRight.request(of: job, by: context, administration.origin, in: service)

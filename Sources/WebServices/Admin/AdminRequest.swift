@@ -19,9 +19,7 @@ struct AdminRequest: Sendable {
 
     /// Who asks, as it is at this moment: what goes on for long must not outlive a session or a role.
     func recheck() async throws(RequestFailure) -> AdministratorAccess {
-        // What the answer would say besides is said already.
-        var headers = AnswerHeaders(call.request, url: url)
-        return try await responder.requireAdministrator(call, &headers)
+        try await responder.recheckedAdministrator(call)
     }
 
     var service: RecordService { administration.service }

@@ -68,7 +68,8 @@ struct JobRoutes {
         let end = begin + min(length ?? job.bytes, job.bytes - begin)
         // Whether it can be had, the first part tells.
         let first = try await jobs.part(of: id, at: begin)
-        guard let held = HeldBytes(Self.heldBytes, in: request.responder.context.transfers) else {
+        let holder = ByteHolder(request.call, container: job.container)
+        guard let held = HeldBytes(Self.heldBytes, in: request.responder.context.transfers, for: holder) else {
             throw .nothingDone("this node has as many files on their way as it may; use another one")
         }
         let format = job.format ?? .json

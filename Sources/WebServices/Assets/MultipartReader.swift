@@ -108,7 +108,7 @@ struct MultipartReader {
             phase = .epilogue
             return true
         }
-        while let first = held.first, first == UInt8(ascii: " ") || first == UInt8(ascii: "\t") { try drop(1) }
+        try drop(held.prefix { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }.count)
         guard held.count >= 2 else { return false }
         guard held[0] == 0x0D, held[1] == 0x0A else { throw Self.fault("a boundary is not the whole of its line") }
         // The line's end stays: a head without fields is an empty line.

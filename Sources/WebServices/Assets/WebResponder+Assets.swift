@@ -45,13 +45,19 @@ extension WebResponder {
         try await AssetTransfers(context.service).open(
             Base64URL.decode(call.url.segments[3]), as: Ticket.self, address: call.address)
     }
+
+    /// What a transfer holds in memory: parts on their way between the socket and the disk.
+    private static let transferBytes = 512 << 10
+
+    private func holdTransfer(_ call: WebCall, of zone: ZoneKey) throws(RequestFailure) -> HeldBytes {
+        let holder = ByteHolder(call, container: zone.database.container)
+        if let held = HeldBytes(Self.transferBytes, in: context.transfers, for: holder) { return held }
+        throw .nothingDone("this node has as many files on their way as it may, or as many of yours; use another one")
+    }
 }
 
 // Uploads.
 extension WebResponder {
-    /// What a transfer holds in memory: parts on their way between the socket and the disk.
-    private static let transferBytes = 512 << 10
-
     private func upload(_ call: WebCall, _ headers: inout AnswerHeaders) async throws(RequestFailure) -> Reply {
         let ticket = try await ticket(of: call, as: AssetUploadTicket.self)
         var multipart =
@@ -60,7 +66,7 @@ extension WebResponder {
         let length = call.request.headers[.contentLength].flatMap(UInt64.init)
         let overhead = multipart == nil ? 0 : UInt64(MultipartReader.overheadBytesMax)
         if let length, length > ticket.bytesMax + overhead { throw IncomingAsset.tooLarge(ticket.bytesMax) }
-        guard let held = HeldBytes(Self.transferBytes, in: context.transfers) else { throw Self.tooManyTransfers }
+        let held = try holdTransfer(call, of: ticket.zone)
         defer { withExtendedLifetime(held) {} }
         var notes = RequestNotes()
         defer { headers.add(notes) }
@@ -77,9 +83,6 @@ extension WebResponder {
             throw error
         }
     }
-
-    private static let tooManyTransfers = RequestFailure(
-        ServiceError.nothingDone("this node has as many files on their way as it may; use another one"))
 
     /// - Throws: also where the body was not whole: a connection that is cut looks like a body's end.
     private func read(
@@ -133,7 +136,7 @@ extension WebResponder {
         let isHead = call.request.method == .head
         // Whether the file can be had a byte tells, too.
         let bytes = try await AssetTransfers(context.service).read(ticket, range: isHead ? range.prefix(1) : range)
-        guard let held = HeldBytes(Self.transferBytes, in: context.transfers) else { throw Self.tooManyTransfers }
+        let held = try holdTransfer(call, of: ticket.zone)
         var reply = Reply(
             status: wanted == .all ? 200 : 206, body: [], contentType: "application/octet-stream")
         reply.headers = Self.headers(of: ticket, tag: tag, name: call.url.segments[3...].dropFirst().first, context)

@@ -20,9 +20,9 @@ extension WebResponder {
     ) async throws(RequestFailure) -> AdministratorAccess? {
         guard let token = call.bearerToken else { return try await consoleAdministrator(call, &headers) }
         let console = ConsoleAccess(context.service)
-        if context.administrator.matches(token) { return console.access(named: nil) }
+        if context.administrator.matches(token) { return try console.access(named: nil) }
         if let name = try await context.service.administrator(withSecret: token, address: call.address) {
-            return console.access(named: name)
+            return try console.access(named: name)
         }
         throw try unknownAdministrator(call)
     }
@@ -33,6 +33,14 @@ extension WebResponder {
     ) async throws(RequestFailure) -> AdministratorAccess {
         if let access = try await administrator(call, &headers) { return access }
         throw try unknownAdministrator(call)
+    }
+
+    /// The same administrator as they are at this moment: what takes long must not outlive a session or a role.
+    /// - Throws: as `requireAdministrator`.
+    func recheckedAdministrator(_ call: WebCall) async throws(RequestFailure) -> AdministratorAccess {
+        // What the answer is to say besides is said already.
+        var headers = AnswerHeaders(call.request, url: call.url)
+        return try await requireAdministrator(call, &headers)
     }
 
     private func unknownAdministrator(_ call: WebCall) throws(RequestFailure) -> RequestFailure {

@@ -174,6 +174,8 @@ final class ConnectionTimeoutHandler: ChannelDuplexHandler {
     private let edge: Edge
     private let tls: NIOSSLServerHandler
     private var place: (address: ClientAddress, place: ConnectionBook.Place)?
+    /// The address's; nil where the connection is not served.
+    private(set) var load: AddressLoad?
     private var timer: Scheduled<Void>?
     private var isReading = false
     /// This side has said goodbye, or is about to.
@@ -203,7 +205,7 @@ final class ConnectionTimeoutHandler: ChannelDuplexHandler {
         let place = edge.book.enter(address)
         self.place = (address, place)
         switch place {
-        case .served: break
+        case .served(let load): self.load = load
         case .told(let refusal):
             edge.overLimit(refusal)
             standing = refusal

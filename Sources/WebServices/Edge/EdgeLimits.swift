@@ -25,6 +25,11 @@ package struct EdgeLimits: Sendable {
     package var targetBytesMax = 8 << 10
     /// The most requests of a connection that wait for their answers.
     package var pipelinedRequestsMax = 32
+    /// The most bytes of answers that wait for an address to take them: beyond it, its requests are refused, and at
+    /// twice as many the answers end that come on top.
+    package var unsentBytesPerAddressMax = 64 << 20
+    /// The most such bytes of all addresses: beyond it, an address is refused at an eighth of its own.
+    package var unsentBytesMax = 512 << 20
     /// How long a TLS handshake may take.
     package var handshakeTimeout: TimeAmount = .seconds(10)
     /// How long a request's head may take, from its first byte.
@@ -92,6 +97,8 @@ enum EdgeEnd: String, Hashable, Sendable, CaseIterable {
     case headersTimeout = "headers_timeout"
     case slowBody = "slow_body"
     case slowReader = "slow_reader"
+    /// The address left too many answers untaken.
+    case unsent
     case idle
     case badRequest = "bad_request"
     case pipelined
@@ -127,11 +134,17 @@ package final class EdgeCounters: Sendable {
     import Darwin
 #endif
 
+/// What the connections of one address come to.
+final class AddressLoad: Sendable {
+    /// Bytes of answers that the address has not taken yet.
+    fileprivate let unsentBytes = Atomic<Int>(0)
+}
+
 /// Who is connected, by address. A lock is taken when a connection begins and when it ends, never for a request.
 final class ConnectionBook: Sendable {
     /// What a new connection gets.
-    enum Place: Hashable, Sendable {
-        case served
+    enum Place: Sendable {
+        case served(AddressLoad)
         /// Its requests are answered with this.
         case told(EdgeRefusal)
         /// Nothing; it is closed.
@@ -141,11 +154,13 @@ final class ConnectionBook: Sendable {
     private struct State: Sendable {
         var served = 0
         var told = 0
-        var byAddress: [ClientAddress: Int] = [:]
+        var byAddress: [ClientAddress: (connections: Int, load: AddressLoad)] = [:]
     }
 
     private let limits: EdgeLimits
     private let state = Mutex(State())
+    /// Bytes of answers that clients have not taken yet.
+    private let unsentBytes = Atomic<Int>(0)
 
     init(limits: EdgeLimits) { self.limits = limits }
 
@@ -155,12 +170,13 @@ final class ConnectionBook: Sendable {
             let refusal: EdgeRefusal
             if state.served >= limits.connectionsMax {
                 refusal = .tooManyConnections(limits.connectionsMax)
-            } else if state.byAddress[address, default: 0] >= limits.connectionsPerAddressMax {
+            } else if let known = state.byAddress[address], known.connections >= limits.connectionsPerAddressMax {
                 refusal = .tooManyConnectionsOfAddress(limits.connectionsPerAddressMax)
             } else {
                 state.served += 1
-                state.byAddress[address, default: 0] += 1
-                return .served
+                let load = state.byAddress[address]?.load ?? AddressLoad()
+                state.byAddress[address, default: (0, load)].connections += 1
+                return .served(load)
             }
             guard state.told < limits.toldConnectionsMax else { return .none }
             state.told += 1
@@ -176,10 +192,37 @@ final class ConnectionBook: Sendable {
             case .told: state.told -= 1
             case .served:
                 state.served -= 1
-                let left = state.byAddress[address, default: 1] - 1
-                state.byAddress[address] = left == 0 ? nil : left
+                guard let known = state.byAddress[address] else { return }
+                state.byAddress[address] = known.connections == 1 ? nil : (known.connections - 1, known.load)
             }
         }
+    }
+
+    // MARK: Answers that are not taken
+
+    /// Counts bytes of an answer; `taken` must follow. False, and nothing is counted, where the address leaves so much
+    /// that the answer is to end.
+    func beginSending(_ count: Int, to load: AddressLoad) -> Bool {
+        let sum = load.unsentBytes.add(count, ordering: .relaxed).newValue
+        guard sum <= 2 * limits.unsentBytesPerAddressMax else {
+            load.unsentBytes.subtract(count, ordering: .relaxed)
+            return false
+        }
+        unsentBytes.add(count, ordering: .relaxed)
+        return true
+    }
+
+    /// The bytes are on their way to the client, or never will be.
+    func taken(_ count: Int, by load: AddressLoad) {
+        load.unsentBytes.subtract(count, ordering: .relaxed)
+        unsentBytes.subtract(count, ordering: .relaxed)
+    }
+
+    /// Why a new request of an address is refused, where that leaves too many answers untaken; else nil.
+    func refusal(for load: AddressLoad) -> EdgeRefusal? {
+        let isCrowded = unsentBytes.load(ordering: .relaxed) > limits.unsentBytesMax
+        let limit = limits.unsentBytesPerAddressMax / (isCrowded ? 8 : 1)
+        return load.unsentBytes.load(ordering: .relaxed) > limit ? .tooMuchUnsent(limit) : nil
     }
 }
 
@@ -189,8 +232,11 @@ enum ClientAddress: Hashable, Sendable {
     case v6(UInt64)
     case other
 
-    init(_ address: SocketAddress?) {
-        guard let text = address?.ipAddress, let bytes = Self.bytes(text) else {
+    init(_ address: SocketAddress?) { self.init(text: address?.ipAddress) }
+
+    /// An address as it is written, without port; nil counts with all that are not known.
+    init(text: String?) {
+        guard let text, let bytes = Self.bytes(text) else {
             self = .other
             return
         }

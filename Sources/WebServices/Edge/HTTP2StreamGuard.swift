@@ -13,6 +13,8 @@ final class HTTP2StreamGuard: ChannelDuplexHandler, RemovableChannelHandler {
     private let edge: Edge
     /// The connection's; nil once the request has ended.
     private var connection: ConnectionTimeoutHandler?
+    /// The address's.
+    private var load: AddressLoad?
     private var watch: ConnectionTimeouts
     private var timer: Scheduled<Void>?
     private var isReading = false
@@ -68,6 +70,11 @@ final class HTTP2StreamGuard: ChannelDuplexHandler, RemovableChannelHandler {
                 edge.counters.count(.badRequest)
                 return refuse(context, refusal)
             }
+            load = connection?.load
+            if let refusal = load.flatMap(edge.book.refusal) {
+                edge.counters.count(.unsent)
+                return refuse(context, refusal)
+            }
             scheduleLook(context)
         case .body(let buffer):
             watch.bytesArrived(buffer.readableBytes, now: .now())
@@ -108,10 +115,17 @@ final class HTTP2StreamGuard: ChannelDuplexHandler, RemovableChannelHandler {
     private func write(
         _ context: ChannelHandlerContext, _ data: NIOAny, _ count: Int, _ promise: EventLoopPromise<Void>?
     ) {
+        guard let load else { return context.write(data, promise: promise) }
+        guard edge.book.beginSending(count, to: load) else {
+            edge.counters.count(.unsent)
+            promise?.fail(ChannelError.ioOnClosedChannel)
+            return context.close(promise: nil)
+        }
         let taken = promise ?? context.eventLoop.makePromise(of: Void.self)
         pendingBytes += count
         let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
-        taken.futureResult.whenComplete { _ in
+        taken.futureResult.whenComplete { [edge] _ in
+            edge.book.taken(count, by: load)
             bound.value.pendingBytes -= count
             bound.value.sentBytes += count
         }

@@ -138,6 +138,15 @@ struct EdgeRefusal: Hashable, Sendable {
                 retryAfterSeconds: 5), rule: "connectionsPerAddress", limit: connectionsMax)
     }
 
+    static func tooMuchUnsent(_ bytesMax: Int) -> EdgeRefusal {
+        EdgeRefusal(
+            503,
+            ServiceError(
+                .tryAgainLater,
+                "more than \(bytesMax) bytes of answers wait for your address to take them; read those first",
+                retryAfterSeconds: 1), rule: "unsentBytes", limit: bytesMax)
+    }
+
     static func method(_ name: String) -> EdgeRefusal {
         var refusal = EdgeRefusal(405, "\(name) is not a method of this service")
         refusal.methods = ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS"]

@@ -156,14 +156,14 @@ extension WebResponder {
         to call: WebCall, _ route: DataRoute, _ headers: inout AnswerHeaders
     ) async throws(RequestFailure) -> Reply {
         var notes = RequestNotes()
-        var held = 0
+        var admission = DataAdmission(self, call, route)
         defer {
-            context.bodies.release(held)
+            admission.release()
             headers.allow(notes.admitted?.apiToken)
             headers.add(notes)
         }
         do throws(RequestFailure) {
-            let admitted = try await admit(call, route, &headers, &notes, &held)
+            let admitted = try await admission.admit(&headers, &notes)
             defer {
                 context.service.leave(route.scope)
                 // A token that was made before a wait would be older than those of other answers.
@@ -219,7 +219,8 @@ extension WebResponder {
             watch: PreferenceWatch(
                 feed, credentials: call.credentials, as: admitted.acting, target: route.target,
                 requester: admitted.requester, limit: limit),
-            bodies: context.bodies, uuid: call.uuid, clientDisconnect: call.clientDisconnect)
+            bodies: context.bodies, holder: ByteHolder(call, container: route.target.container), uuid: call.uuid,
+            clientDisconnect: call.clientDisconnect)
     }
 
     /// Says where to sign in, and tells the audit log where a request was refused for what its sender may not.
@@ -238,30 +239,51 @@ extension WebResponder {
         }
         return failure
     }
+}
+
+/// How a request for data is let in: by its credential, then with its body.
+private struct DataAdmission {
+    private let responder: WebResponder
+    private let call: WebCall
+    private let route: DataRoute
+    private let holder: ByteHolder
+    /// Bytes of the body that the node holds.
+    private var held = 0
+
+    private var bodies: BodyBudget { responder.context.bodies }
+    private var service: RecordService { responder.context.service }
+
+    init(_ responder: WebResponder, _ call: WebCall, _ route: DataRoute) {
+        self.responder = responder
+        self.call = call
+        self.route = route
+        holder = ByteHolder(call, container: route.target.container)
+    }
+
+    /// Lets go of the body's bytes.
+    mutating func release() {
+        bodies.release(held, of: holder)
+        held = 0
+    }
 
     /// The body is read before anything is decided, so that a decision is about the moment in which the request is
-    /// worked on; but only that of a request whose credential is known.
-    /// - Parameter held: gets how many bytes of the body are held.
-    private func admit(
-        _ call: WebCall, _ route: DataRoute, _ headers: inout AnswerHeaders, _ notes: inout RequestNotes,
-        _ held: inout Int
+    /// worked on; but only that of a request whose credential is known. `release` must follow.
+    mutating func admit(
+        _ headers: inout AnswerHeaders, _ notes: inout RequestNotes
     ) async throws(RequestFailure) -> AdmittedCall {
-        let service = context.service
         var (credentials, scope) = (call.credentials, route.scope)
         let signature = try call.signature()
         // A request with tokens is a client's, whatever else it says of its sender.
         let isClient = credentials.apiToken != nil || call.bearerToken == nil && signature != nil
-        let administrator = isClient ? nil : try await administrator(call, &headers)
-        try call.require(administrator, route, now: service.now, &notes)
-        credentials.administrator = administrator?.actor
-        let acting = try call.acting(administrator)
+        let administrator = isClient ? nil : try await responder.administrator(call, &headers)
+        var acting = try allow(administrator, &credentials, &notes)
         if acting != nil { scope.rate = .acting }
         let precheck = try await service.precheck(credentials, signature, for: scope, address: call.address)
         headers.add("RateLimit-Policy", "\"\(scope.rate.rawValue)\";q=\(precheck.rateLimit);w=1")
-        let body = try await context.bodies.read(
-            call.request, bytesMax: scope.isWatch ? Self.watchBodyBytesMax : Limits.requestBodyBytesMax)
-        held = body.count
-        call.note.note { $0.bytesIn = body.count }
+        let body = try await readBody(of: scope)
+        if administrator != nil, !body.isEmpty {
+            acting = try allow(try await responder.recheckedAdministrator(call), &credentials, &notes)
+        }
         let deadline = service.deadline()
         if credentials.administrator == nil {
             credentials.signed = signature.map {
@@ -271,15 +293,30 @@ extension WebResponder {
         let admitted = try await service.admit(
             credentials, as: acting, precheck, to: scope, address: call.address, by: deadline, &notes)
         call.note.admitted(admitted.admitted)
-        if scope.isWatch {
-            // It waits long; its small body counts no more.
-            context.bodies.release(held)
-            held = 0
-        }
+        // It waits long; its small body counts no more.
+        if scope.isWatch { release() }
         return AdmittedCall(
             context: admitted,
             requester: Requester(admitted.admitted, requestID: call.uuid, address: call.address), body: body,
             deadline: deadline, acting: acting)
+    }
+
+    /// Holds an administrator's request against what they may do.
+    /// - Returns: the time as a user that it names.
+    private func allow(
+        _ administrator: AdministratorAccess?, _ credentials: inout Credentials, _ notes: inout RequestNotes
+    ) throws(RequestFailure) -> ActingCredential? {
+        try call.require(administrator, route, now: service.now, &notes)
+        credentials.administrator = administrator?.actor
+        return try call.acting(administrator)
+    }
+
+    private mutating func readBody(of scope: RequestScope) async throws(RequestFailure) -> [UInt8] {
+        let bytesMax = scope.isWatch ? Self.watchBodyBytesMax : Limits.requestBodyBytesMax
+        let body = try await bodies.read(call.request, bytesMax: bytesMax, for: holder)
+        held = body.count
+        call.note.note { $0.bytesIn = body.count }
+        return body
     }
 
     private static let watchBodyBytesMax = 4 << 10

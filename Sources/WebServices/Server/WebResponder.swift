@@ -43,7 +43,7 @@ package struct WebResponder: HTTPResponder {
             call.note.failed(error)
             if error.error.code != .throttled {
                 let what = "\(reply.status) \(error.error.code.rawValue): \(error.error.reason)"
-                context.service.report(call.uuid, WebCall.logged("\(call.description) failed: \(what)"))
+                context.service.report(call.uuid, "\(call.description) failed: \(what)")
             }
             return reply
         }
@@ -109,8 +109,9 @@ package struct WebResponder: HTTPResponder {
 
     private func signIn(_ call: WebCall) async throws(RequestFailure) -> Reply {
         let headers = call.request.headers
-        let body = try await context.bodies.read(call.request, bytesMax: SignInRequest.bodyBytesMax)
-        defer { context.bodies.release(body.count) }
+        let holder = ByteHolder(call, container: nil)
+        let body = try await context.bodies.read(call.request, bytesMax: SignInRequest.bodyBytesMax, for: holder)
+        defer { context.bodies.release(body.count, of: holder) }
         return try await SignInRequest(
             service: context.service,
             signIn: SignIn(context.service, context.providers, requestID: call.uuid, address: call.address),
@@ -126,7 +127,7 @@ package struct WebResponder: HTTPResponder {
     ) async throws(RequestFailure) -> Reply {
         let route = try? AdminRoute.find(call.request.method.rawValue, call.url)
         if let route { call.note.asks("admin/\(route.path)", .administration) }
-        let caller: AdministratorAccess?
+        var caller: AdministratorAccess?
         if let route, route.permission == nil {
             caller = try await openingCaller(call, &headers)
         } else {
@@ -136,8 +137,11 @@ package struct WebResponder: HTTPResponder {
             throw .notFound("administration is under /admin/1/")
         }
         let bytesMax = caller == nil ? SignInRequest.bodyBytesMax : Limits.requestBodyBytesMax
-        let body = try await context.bodies.read(call.request, bytesMax: bytesMax)
-        defer { context.bodies.release(body.count) }
+        let holder = ByteHolder(call, container: nil)
+        let body = try await context.bodies.read(call.request, bytesMax: bytesMax, for: holder)
+        defer { context.bodies.release(body.count, of: holder) }
+        // A body may take a minute, and who sent it be removed meanwhile.
+        if !body.isEmpty, route?.permission != nil { caller = try await recheckedAdministrator(call) }
         let origin = call.origin(of: caller?.actor ?? "somebody", now: context.service.now)
         call.note(caller, bodyBytes: body.count)
         return try await AdminRequest(

@@ -14,6 +14,7 @@ import Service
 struct PreferenceStream: Sendable {
     var watch: PreferenceWatch
     var bodies: BodyBudget
+    var holder: ByteHolder
     /// The request's own name, for logs.
     var uuid: String
     /// Tells where the client goes away.
@@ -42,7 +43,7 @@ struct PreferenceStream: Sendable {
         let followed = try enter()
         let (page, isClosing) = try await watch.page(since: token, within: seconds, followed.ticket)
         withExtendedLifetime(followed) {}
-        guard let held = HeldBytes(page.json.count, in: bodies) else {
+        guard let held = HeldBytes(page.json.count, in: bodies, for: holder) else {
             throw .nothingDone("this node holds as many bytes for clients as it may; watch on another one")
         }
         var reply = Reply(body: [])
@@ -127,7 +128,7 @@ struct PreferenceStream: Sendable {
         _ page: PreferenceWatch.Page, to writer: inout any ResponseBodyWriter, _ progress: inout Progress
     ) async throws(StreamEnd) {
         try await requireCaller(&writer, &progress)
-        guard let held = HeldBytes(page.json.count, in: bodies) else {
+        guard let held = HeldBytes(page.json.count, in: bodies, for: holder) else {
             throw .later("this node holds as many bytes for clients as it may; watch on another one", seconds: 1)
         }
         var buffer = ByteBuffer(string: "id: \(page.token)\nevent: \(watch.feed.event)\ndata: ")
@@ -197,9 +198,7 @@ struct PreferenceStream: Sendable {
         watch.audit(failure)
         guard failure.error.code != .tryAgainLater else { return }
         service.report(
-            uuid,
-            WebCall.logged(
-                "stream of \(watch.feed.name) ended: \(failure.error.code.rawValue): \(failure.error.reason)"))
+            uuid, "stream of \(watch.feed.name) ended: \(failure.error.code.rawValue): \(failure.error.reason)")
     }
 
     private func write(_ buffer: ByteBuffer, to writer: inout any ResponseBodyWriter) async throws(StreamEnd) {

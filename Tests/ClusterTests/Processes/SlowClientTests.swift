@@ -175,6 +175,27 @@ extension ClusterSuites {
             }
         }
 
+        @Test("an address that leaves too many answers untaken is cut off; one that takes them gets all")
+        func untakenAnswers() async throws {
+            try await EdgeUnderTest.run({ $0.unsentBytesPerAddressMax = 16 << 10 }) { edge in
+                let client = try await edge.client(
+                    saying: Array("GET /large HTTP/1.1\r\nHost: a\r\n\r\n".utf8), isReading: false)
+                var ends = edge.writeEnds.makeAsyncIterator()
+                #expect(await ends.next() == "failed")
+                #expect(edge.server.counters[.unsent] > 0)
+                client.close()
+            }
+            // One answer may wait whole, but not two: what was taken must not count any more.
+            try await EdgeUnderTest.run({ $0.unsentBytesPerAddressMax = EchoResponder.largeBytes / 2 }) { edge in
+                for _ in 0..<2 {
+                    let reader = try await edge.client(
+                        saying: Array("GET /large HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n".utf8))
+                    #expect(try await reader.untilClosed().count > EchoResponder.largeBytes)
+                }
+                #expect(edge.server.counters[.unsent] == 0)
+            }
+        }
+
         @Test("connections over the limits are told so, then closed at once, and room comes back")
         func connections() async throws {
             func ask(_ edge: EdgeUnderTest) async throws -> String {
