@@ -23,6 +23,14 @@ struct RequestLogTests {
         return log
     }
 
+    @Test("a bound a second lets as many through in each second, also where the clock is set back")
+    func perSecond() {
+        var bound = PerSecond(max: 2)
+        let times: [Int64] = [1_000, 1_500, 1_999, 2_000, 2_000, 2_000, 1_000]
+        let passed = times.map { bound.passes(at: $0) }
+        #expect(passed == [true, true, false, true, true, false, true])
+    }
+
     @Test("pages come newest first, in the order in which requests came, whatever the order of their answers")
     func pages() {
         let entries = [3, 1, 4, 1, 5, 9, 2, 6].enumerated().map {

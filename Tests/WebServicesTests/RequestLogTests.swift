@@ -53,6 +53,19 @@ struct RequestLogHTTPTests {
         try await world.node.stop()
     }
 
+    @Test("names of containers that there are not do not count")
+    func invented() async throws {
+        let world = try await ConsoleWorld()
+        for number in 0..<3 {
+            _ = try await world.send(
+                "POST", "/database/1/iCloud.invented\(number)/development/public/records/query?ckAPIToken=x", "{}",
+                headers: [])
+        }
+        let telemetry = try await world.admin("GET", "telemetry?range=hour")
+        #expect(!String(decoding: telemetry.serialized(), as: UTF8.self).contains("iCloud.invented"))
+        try await world.node.stop()
+    }
+
     @Test("a node without a log remembers nothing of requests, and answers as ever")
     func off() async throws {
         var settings = ServiceSettings()

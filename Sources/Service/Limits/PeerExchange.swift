@@ -22,13 +22,12 @@ package final class PeerExchange: NodeServices {
     /// What other nodes told and was not looked at yet. What finds no place is lost, as a message is.
     private let heard = AsyncStream.makeStream(
         of: (message: [UInt8], node: NodeID).self, bufferingPolicy: .bufferingOldest(1_000))
-    private let traces = Mutex<(second: Int64, count: Int)>((0, 0))
+    /// Failed requests that this node tells of, so that a flood of them does not become a flood of messages.
+    private let reports = Mutex(PerSecond(max: 100))
     private let loops = Mutex<[Task<Void, Never>]>([])
     /// Answers what nodes ask about this one.
     private let inquiries = Mutex<(@Sendable (NodeInquiry) async -> [UInt8]?)?>(nil)
 
-    /// Failed requests that a node tells of in a second, so that a flood of them does not become a flood of messages.
-    private static let tracesPerSecondMax = 100
     /// How long a signature is waited for whose date is still to come.
     private static let aheadMillisecondsMax: Int64 = 2_000
 
@@ -157,15 +156,24 @@ package final class PeerExchange: NodeServices {
 
     func warn(_ text: String) { logger.warning("\(text)") }
 
-    /// Logs a request that failed, here and on every node that had a part in it.
-    func report(_ trace: RequestTrace, _ text: String) {
-        let second = now / 1_000
-        let isWithinBounds = traces.withLock { traces in
-            if traces.second != second { traces = (second, 0) }
-            traces.count += 1
-            return traces.count <= Self.tracesPerSecondMax
+    /// A text that clients had a part in, for one line of a log: no control characters, and not too long.
+    private static func line(_ text: String) -> String {
+        let scalars = text.unicodeScalars.prefix(1_000).map { scalar -> Unicode.Scalar in
+            switch scalar.properties.generalCategory {
+            case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate, .privateUse, .unassigned:
+                return "?"
+            default: return scalar
+            }
         }
-        guard isWithinBounds else { return }
+        return String(String.UnicodeScalarView(scalars))
+    }
+
+    /// Logs a request that failed, here and on every node that had a part in it.
+    /// - Parameter text: may have what clients wrote.
+    func report(_ trace: RequestTrace, _ text: String) {
+        let now = now
+        guard reports.withLock({ $0.passes(at: now) }) else { return }
+        let text = Self.line(text)
         logger.info("request \(trace.id) \(text)")
         let nodes = trace.nodes
         guard !nodes.isEmpty else { return }

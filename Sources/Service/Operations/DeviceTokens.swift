@@ -115,7 +115,7 @@ package struct DeviceTokens: Sendable {
 
     private func load(_ text: String) async throws(RequestFailure) -> TokenRow {
         guard let token = DeviceToken(text, openedBy: try await service.requireSecret()) else {
-            throw RequestFailure(.badRequest, "apnsToken: it is not one that this server gave")
+            throw Self.unknownToken
         }
         if var row = try await TokenRow.load(token, in: service) {
             let now = service.now
@@ -125,6 +125,8 @@ package struct DeviceTokens: Sendable {
         throw RequestFailure(
             .badRequest, "the token has expired: tokens/create makes another one", details: .expiredURL)
     }
+
+    private static let unknownToken = RequestFailure(.badRequest, "apnsToken: it is not one that this server gave")
 
     /// The courier's URL needs no sign-in, so what a deleted user would be told of is taken out here.
     private func removeDeletedUsers(_ row: inout TokenRow) async throws(RequestFailure) {
@@ -138,9 +140,20 @@ package struct DeviceTokens: Sendable {
 
     // MARK: The courier
 
-    /// The next notification, which is handed out once; nil where nothing comes for a while.
-    /// - Throws: `BAD_REQUEST` for what is no token, or one whose time is over.
-    package func next(_ text: String) async throws(RequestFailure) -> [UInt8]? {
+    /// The next notification, which is handed out once; nil where nothing comes for a while. It spends one request of
+    /// the rate of the container that the token was made in.
+    /// - Parameter address: the client's, whose wrong tokens are counted.
+    /// - Throws: `BAD_REQUEST` for what is no token, or one whose time is over; `THROTTLED` where the container's rate
+    ///   is spent, or the address sent too many wrong ones.
+    package func next(_ text: String, address: String?) async throws(RequestFailure) -> [UInt8]? {
+        try service.requireFewFailures(of: address)
+        guard let token = DeviceToken(text, openedBy: try await service.requireSecret()) else {
+            try service.countFailure(of: address)
+            throw Self.unknownToken
+        }
+        var notes = RequestNotes()
+        let rate = RateKey(container: token.home.container, kind: .requests)
+        try await service.spend(rate, in: service.directory, &notes)
         let end = service.watches.now + Self.waitSeconds * 1_000_000_000
         while true {
             var row = try await load(text)

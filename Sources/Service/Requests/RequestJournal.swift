@@ -11,6 +11,8 @@ package final class RequestJournal: Sendable {
     private struct State {
         var log: RequestLog
         var series = TelemetrySeries()
+        /// Requests that were refused before anything was known of their sender: nobody else's are to go for them.
+        var strangers = PerSecond(max: 20)
     }
 
     private let state: Mutex<State>
@@ -32,13 +34,23 @@ package final class RequestJournal: Sendable {
     }
 
     /// Takes a request that was answered now.
-    package func take(_ entry: RequestEntry) {
+    /// - Parameter isKnown: whether there is a container of the name that it says. Only such are counted by name, as
+    ///   anybody can invent others.
+    package func take(_ entry: RequestEntry, isKnown: Bool) {
         guard isOn else { return }
         let now = clock.wallMilliseconds
         state.withLock { state in
-            state.log.append(entry)
-            if !entry.isRefresh { state.series.count(entry, at: now) }
+            if Self.isLogged(entry, at: now, &state) { state.log.append(entry) }
+            guard !entry.isRefresh else { return }
+            var entry = entry
+            if !isKnown { entry.container = "" }
+            state.series.count(entry, at: now)
         }
+    }
+
+    private static func isLogged(_ entry: RequestEntry, at now: Int64, _ state: inout State) -> Bool {
+        guard entry.code != nil, entry.credential.isEmpty else { return true }
+        return state.strangers.passes(at: now)
     }
 
     /// Counts notifications that a device or a webhook was told now.
@@ -84,6 +96,7 @@ package final class RequestJournal: Sendable {
 
     func sums(_ filter: TelemetryFilter) -> TelemetrySums {
         let now = clock.wallMilliseconds
-        return state.withLock { $0.series.sums(filter, at: now) }
+        // A copy, so that requests need not wait for the sums.
+        return state.withLock(\.series).sums(filter, at: now)
     }
 }

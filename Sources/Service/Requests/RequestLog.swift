@@ -1,6 +1,23 @@
 import DequeModule
 import RecordModel
 
+/// How many of something are let through in a second. A value: time is passed in.
+struct PerSecond {
+    private let max: Int
+    private var second: Int64 = 0
+    private var count = 0
+
+    init(max: Int) { self.max = max }
+
+    /// Whether one more passes.
+    /// - Parameter time: milliseconds since 1970.
+    mutating func passes(at time: Int64) -> Bool {
+        if second != time / 1_000 { (second, count) = (time / 1_000, 0) }
+        count += 1
+        return count <= max
+    }
+}
+
 /// The newest requests of a node, bounded by their bytes. A value: time and chance are of the entries.
 struct RequestLog {
     /// What the entries may take in memory.

@@ -70,8 +70,8 @@ struct DeviceTokenRoutes {
         guard let token = call.url["tok"], !token.isEmpty else {
             throw RequestFailure(.badRequest, "tok: a token of tokens/create is expected")
         }
-        let payload = try await call.clientDisconnect.whileClientStays { [service] () throws(RequestFailure) in
-            try await DeviceTokens(service).next(token)
+        let payload = try await call.clientDisconnect.whileClientStays { [service, call] () throws(RequestFailure) in
+            try await DeviceTokens(service).next(token, address: call.address)
         }
         return Reply(body: payload ?? Array("null".utf8))
     }

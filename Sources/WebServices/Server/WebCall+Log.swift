@@ -14,7 +14,8 @@ extension WebCall {
         entry.status = reply.status
         entry.microseconds = microseconds
         entry.bytesOut = reply.stream == nil ? reply.body.count : reply.streamBytes ?? 0
-        service.requests.take(entry)
+        let isKnown = entry.container.isEmpty || service.directory.hasContainer(entry.container)
+        service.requests.take(entry, isKnown: isKnown)
     }
 
     /// Takes note of what a request for data is about.

@@ -41,18 +41,6 @@ struct WebCall: Sendable {
         "\(request.method.rawValue) /\(url.segments.map { String($0.prefix(80)) }.prefix(9).joined(separator: "/"))"
     }
 
-    /// A text that clients had a part in, for one line of a log: no control characters, and not too long.
-    static func logged(_ text: String) -> String {
-        let scalars = text.unicodeScalars.prefix(1_000).map { scalar -> Unicode.Scalar in
-            switch scalar.properties.generalCategory {
-            case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate, .privateUse, .unassigned:
-                return "?"
-            default: return scalar
-            }
-        }
-        return String(String.UnicodeScalarView(scalars))
-    }
-
     var credentials: Credentials {
         Credentials(
             apiToken: url["ckAPIToken"], webAuthToken: url["ckWebAuthToken"] ?? url["ckSession"],

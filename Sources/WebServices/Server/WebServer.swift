@@ -43,7 +43,7 @@ package struct WebServer: Service {
         try self.init(
             settings, responder: WebResponder(context: context), logger: logger,
             onRefusal: { [journal = context.service.requests] refusal, id, address in
-                journal.take(RequestEntry(refusal, id: id, address: address))
+                journal.take(RequestEntry(refusal, id: id, address: address), isKnown: true)
             }
         ) { _ in await onListening() }
         context.metrics.follow(counters)

@@ -106,8 +106,9 @@ final class ProviderClient: IdentityProviderClient {
         _ request: HTTPClientRequest, _ issuer: String
     ) async throws(RequestFailure) -> (status: Int, body: [UInt8]) {
         do {
-            let response = try await client().execute(request, timeout: .seconds(Self.requestSeconds))
-            let body = try await response.body.collect(upTo: ProviderDocument.documentBytesMax)
+            let end = NIODeadline.now() + .seconds(Self.requestSeconds)
+            let response = try await client().execute(request, deadline: end)
+            let body = try await response.body.collect(upTo: ProviderDocument.documentBytesMax, by: end)
             return (Int(response.status.code), Array(body.readableBytesView))
         } catch {
             throw Self.unreachable(issuer, "\(request.url): \(error)")

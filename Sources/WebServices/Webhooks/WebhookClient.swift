@@ -67,9 +67,11 @@ package final class WebhookClient: WebhookTransport {
         outgoing.method = .POST
         for (name, value) in request.headers { outgoing.headers.add(name: name, value: value) }
         outgoing.body = .bytes(ByteBuffer(bytes: request.body))
+        let end = NIODeadline.now() + .seconds(Self.deliverySeconds)
         do {
-            let answer = try await client.execute(outgoing, timeout: .seconds(Self.deliverySeconds))
-            _ = try? await answer.body.collect(upTo: Self.answerBytesMax)
+            let answer = try await client.execute(outgoing, deadline: end)
+            // Read to its end, the connection can be used again.
+            _ = try? await answer.body.collect(upTo: Self.answerBytesMax, by: end)
             return Int(answer.status.code)
         } catch {
             throw WebhookFailure("\(request.address.host): \(error)")
@@ -172,5 +174,21 @@ extension SocketAddress {
             }
         }
         return found
+    }
+}
+
+extension HTTPClientResponse.Body {
+    /// The whole body. The deadline is looked at whenever a part has come: the client's own ends with an answer's head.
+    /// - Throws: where it has more bytes, or is still coming at the deadline.
+    func collect(upTo bytesMax: Int, by deadline: NIODeadline) async throws -> ByteBuffer {
+        var whole = ByteBuffer()
+        for try await part in self {
+            guard whole.readableBytes + part.readableBytes <= bytesMax else {
+                throw NIOTooManyBytesError(maxBytes: bytesMax)
+            }
+            guard NIODeadline.now() < deadline else { throw HTTPClientError.deadlineExceeded }
+            whole.writeImmutableBuffer(part)
+        }
+        return whole
     }
 }
