@@ -3,7 +3,7 @@ import RecordModel
 import TestSupport
 import Testing
 
-extension WaitingClusterSuites {
+extension ClusterSuites {
     @Suite("Nodes come and go under load, by the command")
     struct MembersTests {
         @Test("a fourth node is added, leads move, a node is replaced, another removed, and comes back in vain")

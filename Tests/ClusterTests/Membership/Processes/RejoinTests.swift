@@ -172,7 +172,9 @@ extension WaitingClusterSuites {
             case beforeTheCluster, beforeItWasAdded, beforeItHadShards
         }
 
-        @Test("an image of before replicas were made is told by what those acknowledged", arguments: ImageTime.allCases)
+        @Test(
+            "an image of before replicas were made is told by what those acknowledged",
+            arguments: Soak.isOn ? ImageTime.allCases : [.beforeItHadShards])
         func imageOfBeforeReplica(_ time: ImageTime) async throws {
             let cluster = try GrowingCluster(spare: 1)
             let id = time == .beforeTheCluster ? 3 : 4
