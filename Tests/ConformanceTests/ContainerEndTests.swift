@@ -70,8 +70,7 @@ extension Conformance {
 
         @Test("sync tokens are sealed, and one that differs by a bit is refused", arguments: Door.allCases)
         func tokens(door: Door) async throws {
-            let space = try await Space(door).newZone()
-            try await space.save("a")
+            let space = try await Space(door).newZone(with: "a")
             let zone = try #require(try await space.changes()["syncToken"]?.string)
             let database = try #require(try await space.databaseChanges()["syncToken"]?.string)
             try expectSealed(zone, ["zone"])

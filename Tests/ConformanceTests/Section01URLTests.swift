@@ -69,8 +69,7 @@ extension Conformance {
 
         @Test("development and production are separate stores", arguments: Door.allCases)
         func environments(door: Door) async throws {
-            let space = try await Space(door)
-            try await space.save("a")
+            let space = try await Space(door, with: "a")
             expectError(try await space.inProduction.lookup("a"), "NOT_FOUND")
         }
 
@@ -101,8 +100,7 @@ extension Conformance {
 
         @Test("private databases of users are separate", arguments: Door.allCases)
         func users(door: Door) async throws {
-            let space = try await Space(door)
-            try await space.save("a")
+            let space = try await Space(door, with: "a")
             expectError(try await space.otherUser().lookup("a"), "NOT_FOUND")
         }
 

@@ -11,8 +11,7 @@ extension Conformance {
                 "multipart/form-data", "",
             ]))
         func contentTypes(door: Door, type: String) async throws {
-            let space = try await Space(door)
-            try await space.save("a")
+            let space = try await Space(door, with: "a")
             var call = space.request("records/lookup", ["records": [["recordName": "a"]]])
             call.headers = type.isEmpty ? [] : [("Content-Type", type)]
             let answer = try await space.send(call)

@@ -162,8 +162,7 @@ extension Conformance {
 
         @Test("reason: record to insert already exists, of a create", arguments: Door.allCases)
         func exists(door: Door) async throws {
-            let space = try await Space(door)
-            try await space.save("a")
+            let space = try await Space(door, with: "a")
             expectError(
                 try await space.modify(Space.operation("create", "a")), "EXISTS", "record to insert already exists")
         }
@@ -200,8 +199,7 @@ extension Conformance {
 
         @Test("reason: client knowledge differs from server knowledge, of a zone made anew", arguments: Door.allCases)
         func recreated(door: Door) async throws {
-            let space = try await Space(door).newZone()
-            try await space.save("a")
+            let space = try await Space(door).newZone(with: "a")
             let token = try #require(try await space.changes()["syncToken"]?.string)
             _ = try await space.call("zones/modify", ["operations": [Space.zoneOperation("delete", "zone")]])
             _ = try await space.newZone()

@@ -149,8 +149,7 @@ extension Conformance {
             "750 DELETE_SELF references to one target: 749 and 750 are saved, 751 is BAD_REQUEST",
             arguments: Door.allCases)
         func deleteSelfReferences(door: Door) async throws {
-            let space = try await Space(door).newZone()
-            try await space.save("target")
+            let space = try await Space(door).newZone(with: "target")
             let link: JSONValue = ["link": ["value": ["recordName": "target", "action": "DELETE_SELF"]]]
             for start in stride(from: 0, to: 749, by: 200) {
                 let part = (start..<min(start + 200, 749)).map { Space.operation("create", "s\($0)", link) }

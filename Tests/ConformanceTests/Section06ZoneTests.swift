@@ -6,16 +6,14 @@ extension Conformance {
     struct Section06ZoneTests {
         @Test("zoneName is _defaultZone where it is missing", arguments: Door.allCases)
         func defaultName(door: Door) async throws {
-            let space = try await Space(door)
-            try await space.save("a")
+            let space = try await Space(door, with: "a")
             let answer = try await space.lookup(["a"], ["zoneID": ["ownerRecordName": .string(space.user)]])
             #expect(answer.names == ["a"])
         }
 
         @Test("ownerRecordName is the caller where it is missing, and may be the caller's", arguments: Door.allCases)
         func owner(door: Door) async throws {
-            let space = try await Space(door).newZone()
-            try await space.save("a")
+            let space = try await Space(door).newZone(with: "a")
             let answer = try await space.lookup(
                 ["a"], ["zoneID": ["zoneName": "zone", "ownerRecordName": .string(space.user)]])
             #expect(answer.names == ["a"])
@@ -24,8 +22,7 @@ extension Conformance {
 
         @Test("__defaultOwner__ is the caller", arguments: Door.allCases)
         func defaultOwner(door: Door) async throws {
-            let space = try await Space(door)
-            try await space.save("a")
+            let space = try await Space(door, with: "a")
             let zone: JSONValue = ["zoneName": "_defaultZone", "ownerRecordName": "__defaultOwner__"]
             #expect(try await space.lookup(["a"], ["zoneID": zone]).names == ["a"])
         }
@@ -39,8 +36,7 @@ extension Conformance {
 
         @Test("zoneType is ignored when clients echo it", arguments: Door.allCases)
         func echo(door: Door) async throws {
-            let space = try await Space(door).newZone()
-            try await space.save("a")
+            let space = try await Space(door).newZone(with: "a")
             let zones = try await space.get("zones/list").items("zones")
             let zone = try #require(zones.last?["zoneID"])
             #expect(try await space.lookup(["a"], ["zoneID": zone]).names == ["a"])
@@ -48,8 +44,7 @@ extension Conformance {
 
         @Test("a zone ID that is missing means the default zone", arguments: Door.allCases)
         func missing(door: Door) async throws {
-            let space = try await Space(door)
-            try await space.save("a")
+            let space = try await Space(door, with: "a")
             #expect(try await space.changed { $0.zone = "_defaultZone" }.lookup("a").code == nil)
         }
 
@@ -89,8 +84,7 @@ extension Conformance {
 
         @Test("the default zone can be neither created nor deleted", arguments: Door.cases(["create", "delete"]))
         func untouchable(door: Door, kind: String) async throws {
-            let space = try await Space(door)
-            try await space.save("a")
+            let space = try await Space(door, with: "a")
             let answer = try await space.call(
                 "zones/modify", ["operations": [Space.zoneOperation(kind, "_defaultZone")]])
             expectError(try answer.item("zones"), "BAD_REQUEST")
@@ -130,8 +124,7 @@ extension Conformance {
 
         @Test("a zone's syncToken is where its feed is now", arguments: Door.allCases)
         func syncToken(door: Door) async throws {
-            let space = try await Space(door).newZone()
-            try await space.save("before")
+            let space = try await Space(door).newZone(with: "before")
             let zone = try #require(try await space.get("zones/list").items("zones").last)
             try await space.save("after")
             let page = try await space.changes(try #require(zone["syncToken"]?.string))

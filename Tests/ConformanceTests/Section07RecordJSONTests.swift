@@ -6,8 +6,7 @@ extension Conformance {
     struct Section07RecordJSONTests {
         @Test("recordName is unique in its zone", arguments: Door.allCases)
         func unique(door: Door) async throws {
-            let space = try await Space(door).newZone()
-            try await space.save("a")
+            let space = try await Space(door).newZone(with: "a")
             try await space.save("a")
             #expect(try await space.query().names == ["a"])
         }
@@ -148,8 +147,7 @@ extension Conformance {
 
         @Test("parent is {recordName}, in the same zone, and comes back", arguments: Door.allCases)
         func parent(door: Door) async throws {
-            let space = try await Space(door).newZone()
-            try await space.save("p")
+            let space = try await Space(door).newZone(with: "p")
             let record = try await space.save("c", more: ["parent": ["recordName": "p"]])
             #expect(record["parent"]?["recordName"] == "p")
             #expect(try await space.lookup("c")["parent"]?["recordName"] == "p")
@@ -158,8 +156,7 @@ extension Conformance {
 
         @Test("an update that names no parent keeps it; null clears it", arguments: Door.allCases)
         func clearedParent(door: Door) async throws {
-            let space = try await Space(door).newZone()
-            try await space.save("p")
+            let space = try await Space(door).newZone(with: "p")
             try await space.save("c", more: ["parent": ["recordName": "p"]])
             let kept = try await space.modify(Space.operation("forceUpdate", "c", ["title": ["value": "x"]]))
             #expect(kept["parent"]?["recordName"] == "p", "\(kept.text)")

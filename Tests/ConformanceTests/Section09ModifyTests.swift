@@ -101,8 +101,7 @@ extension Conformance {
 
         @Test("a tag that this server never gave is CONFLICT", arguments: Door.cases(["nonsense!", "1.zzzz", "é"]))
         func foreignTag(door: Door, tag: String) async throws {
-            let space = try await Space(door)
-            try await space.save("a")
+            let space = try await Space(door, with: "a")
             expectError(try await space.modify(Space.operation("update", "a", tag: tag)), "CONFLICT")
         }
 
@@ -161,8 +160,7 @@ extension Conformance {
 
         @Test("forceDelete: of what is there and of what is missing, both succeed", arguments: Door.allCases)
         func forceDelete(door: Door) async throws {
-            let space = try await Space(door)
-            try await space.save("a")
+            let space = try await Space(door, with: "a")
             let items = try await space.modify([
                 Space.operation("forceDelete", "a"), Space.operation("forceDelete", "missing"),
             ]).items()
@@ -186,8 +184,7 @@ extension Conformance {
 
         @Test("one entry for each operation, in request order", arguments: Door.allCases)
         func order(door: Door) async throws {
-            let space = try await Space(door)
-            try await space.save("old")
+            let space = try await Space(door, with: "old")
             let items = try await space.modify([
                 Space.operation("create", "c"), Space.operation("forceDelete", "old"),
                 Space.operation("create", "a"), Space.operation("update", "none", tag: "1"),
@@ -209,8 +206,7 @@ extension Conformance {
             "atomic is true by default in a custom zone: nothing is stored, and records says why",
             arguments: Door.allCases)
         func atomic(door: Door) async throws {
-            let space = try await Space(door).newZone()
-            try await space.save("there")
+            let space = try await Space(door).newZone(with: "there")
             let answer = try await space.modify([
                 Space.operation("create", "a"), Space.operation("create", "there"),
                 Space.operation("forceDelete", "there2"),

@@ -24,8 +24,7 @@ extension Conformance {
 
         @Test("VALIDATE to a target that is there is saved", arguments: Door.allCases)
         func validate(door: Door) async throws {
-            let space = try await Space(door)
-            try await space.save("target")
+            let space = try await Space(door, with: "target")
             let record = try await space.save("a", Self.link("target", "VALIDATE"))
             #expect(record.field("link")?["action"] == "VALIDATE")
         }
@@ -64,8 +63,7 @@ extension Conformance {
 
         @Test("a target whose holder let go can be deleted", arguments: Door.allCases)
         func released(door: Door) async throws {
-            let space = try await Space(door).newZone()
-            try await space.save("target")
+            let space = try await Space(door).newZone(with: "target")
             try await space.save("holder", Self.link("target", "VALIDATE"))
             try await space.save("holder", Self.link("target", "NONE"))
             try await space.delete("target")
@@ -73,8 +71,7 @@ extension Conformance {
 
         @Test("holder and target can be deleted together, the holder first", arguments: Door.allCases)
         func together(door: Door) async throws {
-            let space = try await Space(door).newZone()
-            try await space.save("target")
+            let space = try await Space(door).newZone(with: "target")
             try await space.save("holder", Self.link("target", "VALIDATE"))
             let items = try await space.modify([
                 Space.operation("forceDelete", "holder"), Space.operation("forceDelete", "target"),
@@ -84,8 +81,7 @@ extension Conformance {
 
         @Test("deleting a DELETE_SELF target deletes its sources, and theirs", arguments: Door.allCases)
         func cascade(door: Door) async throws {
-            let space = try await Space(door).newZone()
-            try await space.save("a")
+            let space = try await Space(door).newZone(with: "a")
             try await space.save("b", Self.link("a", "DELETE_SELF"))
             try await space.save("c", Self.link("b", "DELETE_SELF"))
             try await space.save("other", Self.link("a", "NONE"))
@@ -95,8 +91,7 @@ extension Conformance {
 
         @Test("sources deleted by a cascade appear in the change feed as deletions", arguments: Door.allCases)
         func cascadeInFeed(door: Door) async throws {
-            let space = try await Space(door).newZone()
-            try await space.save("a")
+            let space = try await Space(door).newZone(with: "a")
             try await space.save("b", Self.link("a", "DELETE_SELF"))
             let token = try #require(try await space.changes()["syncToken"]?.string)
             try await space.delete("a")
@@ -143,8 +138,7 @@ extension Conformance {
 
         @Test("a source that changed its reference is not deleted with the earlier target", arguments: Door.allCases)
         func changedReference(door: Door) async throws {
-            let space = try await Space(door).newZone()
-            try await space.save("a")
+            let space = try await Space(door).newZone(with: "a")
             try await space.save("b", Self.link("a", "DELETE_SELF"))
             try await space.save("b", ["title": ["value": "free"]])
             try await space.delete("a")
@@ -153,8 +147,7 @@ extension Conformance {
 
         @Test("a VALIDATE holder outside the cascade forbids the deletion", arguments: Door.allCases)
         func heldCascade(door: Door) async throws {
-            let space = try await Space(door).newZone()
-            try await space.save("a")
+            let space = try await Space(door).newZone(with: "a")
             try await space.save("b", Self.link("a", "DELETE_SELF"))
             try await space.save("holder", Self.link("b", "VALIDATE"))
             let answer = try await space.modify([Space.operation("forceDelete", "a")], ["atomic": false])
@@ -164,8 +157,7 @@ extension Conformance {
 
         @Test("in a default zone the target goes at once, its sources soon after", arguments: Door.allCases)
         func defaultZone(door: Door) async throws {
-            let space = try await Space(door)
-            try await space.save("a")
+            let space = try await Space(door, with: "a")
             try await space.save("b", Self.link("a", "DELETE_SELF"))
             try await space.delete("a")
             expectError(try await space.lookup("a"), "NOT_FOUND")
@@ -201,8 +193,7 @@ extension Conformance {
 
         @Test("a parent neither deletes nor guards", arguments: Door.allCases)
         func parents(door: Door) async throws {
-            let space = try await Space(door).newZone()
-            try await space.save("p")
+            let space = try await Space(door).newZone(with: "p")
             try await space.save("c", more: ["parent": ["recordName": "p"]])
             try await space.delete("p")
             #expect(try await space.query().names == ["c"])

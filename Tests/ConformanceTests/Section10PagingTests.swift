@@ -88,8 +88,7 @@ extension Conformance {
 
         @Test("an empty or null marker is the first page", arguments: Door.cases([.null, ""] as [JSONValue]))
         func emptyMarker(door: Door, marker: JSONValue) async throws {
-            let space = try await Space(door)
-            try await space.save("a")
+            let space = try await Space(door, with: "a")
             #expect(try await space.query(["continuationMarker": marker]).names == ["a"])
         }
 
@@ -116,8 +115,7 @@ extension Conformance {
 
         @Test("zoneWide is ignored when a zone is named", arguments: Door.allCases)
         func zoneWideWithZone(door: Door) async throws {
-            let space = try await Space(door)
-            try await space.save("a")
+            let space = try await Space(door, with: "a")
             let zone = try await space.newZone("z1")
             try await zone.save("b")
             #expect(try await zone.query(["zoneWide": true]).names == ["b"])

@@ -77,8 +77,7 @@ extension Conformance {
 
         @Test("the parent can be searched", arguments: Door.allCases)
         func parent(door: Door) async throws {
-            let space = try await Space(door).newZone()
-            try await space.save("p")
+            let space = try await Space(door).newZone(with: "p")
             try await space.save("c", more: ["parent": ["recordName": "p"]])
             for key in [("fieldName", "___parent"), ("systemFieldName", "parent")] {
                 let answer = try await space.query([

@@ -11,8 +11,7 @@ extension Conformance {
 
         @Test("one entry for each requested name; missing ones are NOT_FOUND items", arguments: Door.allCases)
         func entries(door: Door) async throws {
-            let space = try await Space(door)
-            try await space.save("a")
+            let space = try await Space(door, with: "a")
             let answer = try await space.lookup(["x", "a"])
             #expect(answer.status == 200)
             #expect(try answer.items().map(\.code) == ["NOT_FOUND", nil])
@@ -20,8 +19,7 @@ extension Conformance {
 
         @Test("a name may be asked for twice", arguments: Door.allCases)
         func twice(door: Door) async throws {
-            let space = try await Space(door)
-            try await space.save("a")
+            let space = try await Space(door, with: "a")
             #expect(try await space.lookup(["a", "a"]).names == ["a", "a"])
         }
 
@@ -51,23 +49,20 @@ extension Conformance {
 
         @Test("records of any type are found", arguments: Door.allCases)
         func types(door: Door) async throws {
-            let space = try await Space(door)
-            try await space.save("a")
+            let space = try await Space(door, with: "a")
             try await space.save("b", type: "Bare")
             #expect(try await space.lookup(["a", "b"]).items().map { $0["recordType"] } == ["Item", "Bare"])
         }
 
         @Test("assetPrivacyMaskType is ignored", arguments: Door.allCases)
         func mask(door: Door) async throws {
-            let space = try await Space(door)
-            try await space.save("a")
+            let space = try await Space(door, with: "a")
             #expect(try await space.lookup(["a"], ["assetPrivacyMaskType": "x"]).names == ["a"])
         }
 
         @Test("a deleted record is NOT_FOUND", arguments: Door.allCases)
         func deleted(door: Door) async throws {
-            let space = try await Space(door).newZone()
-            try await space.save("a")
+            let space = try await Space(door).newZone(with: "a")
             try await space.delete("a")
             expectError(try await space.lookup("a"), "NOT_FOUND", "Record not found")
         }

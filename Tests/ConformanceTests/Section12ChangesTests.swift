@@ -24,8 +24,7 @@ extension Conformance {
 
         @Test("tokens are padded base64", arguments: Door.allCases)
         func base64(door: Door) async throws {
-            let space = try await Space(door).newZone()
-            try await space.save("a")
+            let space = try await Space(door).newZone(with: "a")
             let database = try await space.databaseChanges()
             for token in [try await space.changes()["syncToken"], database["syncToken"]] {
                 let text = try #require(token?.string)
@@ -50,15 +49,13 @@ extension Conformance {
 
         @Test("an empty or null token counts as none", arguments: Door.cases(["", .null] as [JSONValue]))
         func emptyToken(door: Door, token: JSONValue) async throws {
-            let space = try await Space(door).newZone()
-            try await space.save("a")
+            let space = try await Space(door).newZone(with: "a")
             #expect(try await space.changes(nil, ["syncToken": token])["records"]?.array?.count == 1)
         }
 
         @Test("from a token: what changed since, and nothing else", arguments: Door.allCases)
         func since(door: Door) async throws {
-            let space = try await Space(door).newZone()
-            try await space.save("a")
+            let space = try await Space(door).newZone(with: "a")
             let token = try await Self.follow(space).token
             try await space.save("b")
             #expect(try await Self.follow(space, from: token).entries.map(\.name) == ["b"])
@@ -68,8 +65,7 @@ extension Conformance {
             "caught up, a further call gives no records, moreComing: false and the same token again",
             arguments: Door.allCases)
         func caughtUp(door: Door) async throws {
-            let space = try await Space(door).newZone()
-            try await space.save("a")
+            let space = try await Space(door).newZone(with: "a")
             let token = try await Self.follow(space).token
             let page = try await space.changes(token)
             #expect(page["records"] == [] && page["moreComing"] == false)
@@ -101,8 +97,7 @@ extension Conformance {
             "a record saved and then deleted before the first fetch appears as a tombstone only",
             arguments: Door.allCases)
         func savedAndDeleted(door: Door) async throws {
-            let space = try await Space(door).newZone()
-            try await space.save("a")
+            let space = try await Space(door).newZone(with: "a")
             try await space.delete("a")
             let entries = try await Self.follow(space).entries
             #expect(entries.count == 1 && entries[0]["deleted"] == true)
@@ -110,8 +105,7 @@ extension Conformance {
 
         @Test("a record deleted and made again is a record", arguments: Door.allCases)
         func madeAgain(door: Door) async throws {
-            let space = try await Space(door).newZone()
-            try await space.save("a")
+            let space = try await Space(door).newZone(with: "a")
             let token = try await Self.follow(space).token
             try await space.delete("a")
             try await space.save("a")
@@ -238,8 +232,7 @@ extension Conformance {
 
         @Test("desiredRecordTypes: only those types", arguments: Door.allCases)
         func types(door: Door) async throws {
-            let space = try await Space(door).newZone()
-            try await space.save("a")
+            let space = try await Space(door).newZone(with: "a")
             try await space.save("b", type: "Bare")
             let walk = try await Self.follow(space, from: nil, ["desiredRecordTypes": ["Bare"]])
             #expect(walk.entries.map(\.name) == ["b"])

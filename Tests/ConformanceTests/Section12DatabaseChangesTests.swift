@@ -40,8 +40,7 @@ extension Conformance {
 
         @Test("reads are no changes", arguments: Door.allCases)
         func reads(door: Door) async throws {
-            let space = try await Space(door).newZone()
-            try await space.save("a")
+            let space = try await Space(door).newZone(with: "a")
             let token = try await space.databaseChanges()["syncToken"]?.string
             _ = try await space.query()
             _ = try await space.lookup("a")
@@ -71,8 +70,7 @@ extension Conformance {
 
         @Test("an entry can be used as a zone of changes/zone", arguments: Door.allCases)
         func entries(door: Door) async throws {
-            let space = try await Space(door).newZone()
-            try await space.save("a")
+            let space = try await Space(door).newZone(with: "a")
             let zones = try #require(try await space.databaseChanges()["zones"])
             let answer = try await space.call("changes/zone", ["zones": zones])
             #expect(try answer.item("zones")["records"]?.array?.map(\.name) == ["a"])
@@ -97,8 +95,7 @@ extension Conformance {
 
         @Test("the default zone is not in the feed", arguments: Door.allCases)
         func defaultZone(door: Door) async throws {
-            let space = try await Space(door)
-            try await space.save("a")
+            let space = try await Space(door, with: "a")
             #expect(try await space.databaseChanges()["zones"] == [])
         }
 
@@ -165,8 +162,7 @@ extension Conformance {
 
         @Test("tokens of records/changes and changes/zone are the same", arguments: Door.allCases)
         func sameTokens(door: Door) async throws {
-            let space = try await Space(door).newZone()
-            try await space.save("a")
+            let space = try await Space(door).newZone(with: "a")
             let token = try #require(try await space.changes()["syncToken"])
             try await space.save("b")
             let answer = try await space.call("records/changes", ["zoneID": space.zoneID, "syncToken": token])

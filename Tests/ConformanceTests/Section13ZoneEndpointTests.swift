@@ -44,16 +44,14 @@ extension Conformance {
 
         @Test("creating an existing zone returns it, with its records", arguments: Door.allCases)
         func existing(door: Door) async throws {
-            let space = try await Space(door).newZone()
-            try await space.save("a")
+            let space = try await Space(door).newZone(with: "a")
             _ = try await space.newZone()
             #expect(try await space.lookup("a").code == nil)
         }
 
         @Test("deleting a zone deletes its records", arguments: Door.allCases)
         func deletion(door: Door) async throws {
-            let space = try await Space(door).newZone()
-            try await space.save("a")
+            let space = try await Space(door).newZone(with: "a")
             let answer = try await space.call("zones/modify", ["operations": [Space.zoneOperation("delete", "zone")]])
             let item = try answer.item("zones")
             #expect(item["deleted"] == true && item["zoneID"]?["zoneName"] == "zone")

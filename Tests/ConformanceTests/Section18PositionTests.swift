@@ -74,8 +74,7 @@ extension Conformance {
 
         @Test("7: no continuationMarker on the last page", arguments: Door.allCases)
         func lastPage(door: Door) async throws {
-            let space = try await Space(door)
-            try await space.save("a")
+            let space = try await Space(door, with: "a")
             for limit in [1, 2] as [Int64] {
                 let answer = try await space.query(["resultsLimit": .integer(limit)])
                 if answer.json["continuationMarker"] == nil { continue }

@@ -30,9 +30,7 @@ struct DeliveryTests {
     @Test("messages arrive complete and in order; those of one tick share a frame")
     func order() async throws {
         let (one, two) = (try TestNode(1), try TestNode(2))
-        try await one.start()
-        try await two.start()
-        try await one.connect(to: two, as: 2)
+        try await one.start(with: two)
         var expected: [PeerMessage] = []
         for tick in 0..<20 {
             let burst = (0..<50).map { message(UInt64(tick * 50 + $0), bytes: $0 == 7 ? 3_000 : 0) }
@@ -53,8 +51,7 @@ struct DeliveryTests {
         #expect(sizes == Array(repeating: 50, count: 20))
         #expect(one.transport.counters.messagesSent == 1_000)
         #expect(two.transport.counters.messagesReceived == 1_000)
-        try await one.stop()
-        try await two.stop()
+        for node in [one, two] { try await node.stop() }
     }
 
     @Test("a peer that stops and starts again is found again, with its new boot counter")
@@ -63,9 +60,7 @@ struct DeliveryTests {
         let host = "127.0.57.2"
         let one = try TestNode(1)
         let two = try TestNode(2) { $0.listenHost = host }
-        try await one.start()
-        try await two.start()
-        try await one.connect(to: two, as: 2)
+        try await one.start(with: two)
         let port = two.transport.port ?? 0
         try await two.stop()
         for channel in PeerChannel.allCases { try await one.events.wait(for: .disconnected(NodeID(2), channel)) }
@@ -105,9 +100,7 @@ struct DeliveryTests {
     func greatest() async throws {
         let limit: (inout PeerTransportConfiguration) -> Void = { $0.frameBytesMax = 100_000 }
         let (one, two) = (try TestNode(1, limit), try TestNode(2, limit))
-        try await one.start()
-        try await two.start()
-        try await one.connect(to: two, as: 2)
+        try await one.start(with: two)
         // A raft frame has 5 bytes of header; a record 4 of length and 1 of group; the rest is the message's own.
         let overhead = 5 + 5 + message(1, bytes: 99_000).message.encodedCount - 99_000
         let fitting = message(1, bytes: 100_000 - overhead)
@@ -116,8 +109,7 @@ struct DeliveryTests {
         try await two.events.wait(for: .raft([fitting], NodeID(1)))
         #expect(one.transport.counters.messagesDroppedTooLarge == 1)
         try await one.events.wait(forLog: .error, "100001", "100000")
-        try await one.stop()
-        try await two.stop()
+        for node in [one, two] { try await node.stop() }
     }
 
     @Test("messages beyond what may wait for a connection are dropped and counted")
@@ -128,14 +120,11 @@ struct DeliveryTests {
                 $0.outboundBytesMax = 4_096
             }, try TestNode(2)
         )
-        try await one.start()
-        try await two.start()
-        try await one.connect(to: two, as: 2)
+        try await one.start(with: two)
         let burst = (0..<10).map { message(UInt64($0), bytes: 1_000) }
         try await one.onLoop { $0.send(burst, to: NodeID(2)) }
         try await two.events.wait(for: .raft(Array(burst.prefix(3)), NodeID(1)))
         #expect(one.transport.counters.messagesDroppedFull == 7)
-        try await one.stop()
-        try await two.stop()
+        for node in [one, two] { try await node.stop() }
     }
 }

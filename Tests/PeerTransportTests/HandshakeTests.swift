@@ -145,8 +145,7 @@ struct HandshakeTests {
         try await two.connected(to: 1)
         try await two.events.wait(forLog: .warning, "cannot be used; the old ones stay", "does not go with")
         #expect(two.transport.counters.certificateReloads == 1)
-        try await one.stop()
-        try await two.stop()
+        for node in [one, two] { try await node.stop() }
     }
 
     @Test("a certificate holds from its beginning to its end")

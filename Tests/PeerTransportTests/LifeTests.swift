@@ -91,9 +91,7 @@ struct LifeTests {
             $0.silentIntervalsMax = 250
         }
         let (one, two) = (try TestNode(1, change), try TestNode(2, change))
-        try await one.start()
-        try await two.start()
-        try await one.connect(to: two, as: 2)
+        try await one.start(with: two)
         // Time is what this is about, and it is measured in pongs: on each of three channels half as many again as
         // silence is borne for. Without pongs the loop ends by the disconnection.
         let pongsMin = one.transport.counters.framesReceived + 3 * 375
@@ -102,8 +100,7 @@ struct LifeTests {
             _ = try await one.eventLoop.scheduleTask(in: .milliseconds(5)) {}.futureResult.get()
         }
         #expect(!isDisconnected())
-        try await one.stop()
-        try await two.stop()
+        for node in [one, two] { try await node.stop() }
     }
 
     @Test("a ping is answered with a pong at once, which has the node's clock")
@@ -125,25 +122,20 @@ struct LifeTests {
     @Test("a peer that is taken off the list is let go, and its requests fail")
     func removed() async throws {
         let (one, two) = (try TestNode(1), try TestNode(2, serve: { _, _ in }))
-        try await one.start()
-        try await two.start()
-        try await one.connect(to: two, as: 2)
+        try await one.start(with: two)
         let future = one.transport.request([1], to: NodeID(2), timeout: .minutes(5))
         try await two.events.wait(for: .served([1], NodeID(1), .request))
         one.transport.update(peers: [])
         await #expect(throws: PeerTransportError.disconnected) { try await future.get() }
         for channel in PeerChannel.allCases { try await one.events.wait(for: .disconnected(NodeID(2), channel)) }
         #expect(one.transport.counters.dials == 3)
-        try await one.stop()
-        try await two.stop()
+        for node in [one, two] { try await node.stop() }
     }
 
     @Test("stopping twice is harmless, and a stopped node says goodbye")
     func stop() async throws {
         let (one, two) = (try TestNode(1), try TestNode(2))
-        try await one.start()
-        try await two.start()
-        try await one.connect(to: two, as: 2)
+        try await one.start(with: two)
         try await two.stop()
         try await two.stop()
         try await one.events.wait(for: "the goodbye") { events in

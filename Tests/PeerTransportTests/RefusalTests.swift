@@ -161,8 +161,7 @@ struct RefusalTests {
         try await one.events.wait(forLog: .warning, "refused a peer connection from", "\"other\"", "\"test\"")
         try await two.events.wait(forLog: .warning, "node 1 at 127.0.0.1", "saying", "\"other\"", "\"test\"")
         #expect(!two.events.all.contains { if case .connected = $0 { true } else { false } })
-        try await one.stop()
-        try await two.stop()
+        for node in [one, two] { try await node.stop() }
     }
 
     @Test("a peer that speaks only other versions is refused")

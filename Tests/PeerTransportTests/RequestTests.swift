@@ -11,9 +11,7 @@ struct RequestTests {
         serve: @escaping Serve, _ change: (inout PeerTransportConfiguration) -> Void = { _ in }
     ) async throws -> (TestNode, TestNode) {
         let (one, two) = (try TestNode(1, change), try TestNode(2, change, serve: serve))
-        try await one.start()
-        try await two.start()
-        try await one.connect(to: two, as: 2)
+        try await one.start(with: two)
         return (one, two)
     }
 
@@ -36,8 +34,7 @@ struct RequestTests {
         }
         for (request, future) in zip(requests, futures) { #expect(try await future.get() == request + [255]) }
         #expect(two.transport.counters.requestsServed == 200)
-        try await one.stop()
-        try await two.stop()
+        for node in [one, two] { try await node.stop() }
     }
 
     @Test("a failure of the serving side tells whether the outcome is known")
@@ -67,8 +64,7 @@ struct RequestTests {
             Issue.record("a request longer than a frame was not refused: \(String(describing: tooLarge))")
             return
         }
-        try await one.stop()
-        try await two.stop()
+        for node in [one, two] { try await node.stop() }
     }
 
     @Test("a request that is never answered times out, and one whose peer goes away is told so")
@@ -97,8 +93,7 @@ struct RequestTests {
         }
         #expect(try await one.transport.request([0], to: NodeID(2), timeout: .minutes(5)).get() == [1])
         #expect(try await one.transport.request([0], to: NodeID(2), timeout: .minutes(5)).get() == [1])
-        try await one.stop()
-        try await two.stop()
+        for node in [one, two] { try await node.stop() }
         for reply in replies.withLock({ $0 }) { reply(.success([3])) }
         _ = try await two.onLoop { $0.counters }
     }

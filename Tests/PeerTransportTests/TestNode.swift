@@ -76,6 +76,13 @@ final class TestNode: PeerTransportDelegate {
 
     func start() async throws { try await transport.start().get() }
 
+    /// Starts this node and another one, and dials the other as node 2.
+    func start(with other: TestNode) async throws {
+        try await start()
+        try await other.start()
+        try await connect(to: other, as: 2)
+    }
+
     func stop() async throws { try await transport.shutdown().get() }
 
     /// Where the node listens.

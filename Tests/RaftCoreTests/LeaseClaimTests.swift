@@ -13,8 +13,7 @@ private func leased(driftPartsPerMillion: UInt64 = 10_000) -> RaftSettings {
 struct LeaseClaimTests {
     /// Three replicas under replica 1, which has just sent a round that was answered.
     private func leading(_ settings: RaftSettings = leased()) throws -> TestCluster {
-        var cluster = TestCluster(voters: 3, settings: settings)
-        try cluster.elect(1)
+        var cluster = try TestCluster(voters: 3, leader: 1, settings: settings)
         try cluster.run(milliseconds: 300)
         return cluster
     }
@@ -90,8 +89,7 @@ struct LeaseClaimTests {
     @Test("A minority's answers give no lease")
     func minority() throws {
         let settings = leased()
-        var cluster = TestCluster(voters: 5, settings: settings)
-        try cluster.elect(1)
+        var cluster = try TestCluster(voters: 5, leader: 1, settings: settings)
         try cluster.run(milliseconds: 300)
         let before = try #require(cluster[1].raft?.status.leaseEnd)
         try cluster.run(milliseconds: 500, without: ids([3, 4, 5]))

@@ -33,8 +33,7 @@ struct LogClaimTests {
 
     @Test("A follower acknowledges new entries only after they are durable")
     func acknowledgesAfterPersist() throws {
-        var cluster = TestCluster(voters: 3)
-        try cluster.elect(1)
+        var cluster = try TestCluster(voters: 3, leader: 1)
         try cluster.propose(1, "a")
         let append = try #require(cluster.messages.first { $0.to == ReplicaID(2) })
         var follower = try #require(cluster[2].raft)
@@ -51,8 +50,7 @@ struct LogClaimTests {
 
     @Test("A leader tells of nothing committed that it could lose itself, and followers remember what it told")
     func announcedCommit() throws {
-        var cluster = TestCluster(voters: 3)
-        try cluster.elect(1)
+        var cluster = try TestCluster(voters: 3, leader: 1)
         try cluster.propose(1, "a")
         var leader = try #require(cluster[1].raft)
         var follower = try #require(cluster[2].raft)
@@ -84,8 +82,7 @@ struct LogClaimTests {
 
     @Test("A leader does not count its own entry before it is durable")
     func leaderCountsItselfLast() throws {
-        var cluster = TestCluster(voters: 3)
-        try cluster.elect(1)
+        var cluster = try TestCluster(voters: 3, leader: 1)
         try cluster.propose(1, "a")
         var leader = try #require(cluster[1].raft)
         #expect(leader.commitIndex == LogIndex(1))
@@ -155,8 +152,7 @@ struct LogClaimTests {
 
     @Test("Going back over a long conflicting log takes a rejection a term, not one an entry (section 3.5)")
     func fastBackUp() throws {
-        var cluster = TestCluster(voters: 3)
-        try cluster.elect(1)
+        var cluster = try TestCluster(voters: 3, leader: 1)
         for number in 0..<200 { try cluster.propose(1, "lost \(number)") }
         cluster.messages = []
         try cluster.persistAll(0)
@@ -174,8 +170,7 @@ struct LogClaimTests {
     func flowControl() throws {
         var settings = RaftSettings()
         settings.inflightAppendsMax = 3
-        var cluster = TestCluster(voters: 3, settings: settings)
-        try cluster.elect(1)
+        var cluster = try TestCluster(voters: 3, leader: 1, settings: settings)
         for number in 0..<10 { try cluster.propose(1, "\(number)") }
         #expect(cluster.messages.filter { $0.to == ReplicaID(2) }.count == 3)
         try cluster.settle()
@@ -186,8 +181,7 @@ struct LogClaimTests {
     func inheritedBackPressure() throws {
         var settings = RaftSettings()
         settings.uncommittedBytesMax = 300
-        var cluster = TestCluster(voters: 3, settings: settings)
-        try cluster.elect(1)
+        var cluster = try TestCluster(voters: 3, leader: 1, settings: settings)
         try cluster.run(milliseconds: 100)
         // 250 bytes reach replicas 1 and 2, but nobody hears that they did.
         try cluster.propose(1, String(repeating: "x", count: 218))
@@ -217,8 +211,7 @@ struct LogClaimTests {
     func backPressure() throws {
         var settings = RaftSettings()
         settings.uncommittedBytesMax = 200
-        var cluster = TestCluster(voters: 3, settings: settings)
-        try cluster.elect(1)
+        var cluster = try TestCluster(voters: 3, leader: 1, settings: settings)
         try cluster.propose(1, String(repeating: "x", count: 150))
         #expect(throws: ProposalError.overloaded(uncommittedBytes: 182, uncommittedBytesMax: 200)) {
             try cluster.propose(1, "y")
@@ -232,8 +225,7 @@ struct LogClaimTests {
     func partOfAProposal() throws {
         var settings = RaftSettings()
         settings.uncommittedBytesMax = 200
-        var cluster = TestCluster(voters: 3, settings: settings)
-        try cluster.elect(1)
+        var cluster = try TestCluster(voters: 3, leader: 1, settings: settings)
         let commands = [60, 60, 60, 1].map { [UInt8](repeating: 7, count: $0) }
         var proposal: Proposal?
         try cluster.event(0) {
@@ -252,8 +244,7 @@ struct LogClaimTests {
 struct SnapshotClaimTests {
     @Test("One with an entry of a later term than its sender's message is not wanted, and ends nothing")
     func laterThanItsMessage() throws {
-        var cluster = TestCluster(voters: 3)
-        try cluster.elect(1)
+        var cluster = try TestCluster(voters: 3, leader: 1)
         let configuration = try #require(cluster[1].raft?.configuration)
         let mark = SnapshotMark(
             position: LogPosition(index: LogIndex(9), term: Term(2)), configuration: configuration)
@@ -271,8 +262,7 @@ struct SnapshotClaimTests {
     func lostNews() throws {
         var settings = RaftSettings()
         settings.cacheBytesMax = 0
-        var cluster = TestCluster(voters: 3, settings: settings)
-        try cluster.elect(1)
+        var cluster = try TestCluster(voters: 3, leader: 1, settings: settings)
         let away = [ReplicaID(3)]
         for number in 0..<10 { try cluster.propose(1, "\(number)") }
         try cluster.settle(without: away)
@@ -315,8 +305,7 @@ extension TestCluster {
 struct ReadClaimTests {
     @Test("A deposed leader that does not know it serves no read")
     func deposed() throws {
-        var cluster = TestCluster(voters: 3)
-        try cluster.elect(1)
+        var cluster = try TestCluster(voters: 3, leader: 1)
         try cluster.run(milliseconds: 100)
         try cluster.elect(2, without: [ReplicaID(1)])
         try cluster.propose(2, "new")
@@ -330,8 +319,7 @@ struct ReadClaimTests {
 
     @Test("An answer to an earlier round confirms no read that came after it")
     func earlierRound() throws {
-        var cluster = TestCluster(voters: 3)
-        try cluster.elect(1)
+        var cluster = try TestCluster(voters: 3, leader: 1)
         try cluster.run(milliseconds: 100)
         var leader = try #require(cluster[1].raft)
         let asked = leader.read(1, now: cluster.now)
@@ -351,8 +339,7 @@ struct ReadClaimTests {
     func bounded() throws {
         var settings = RaftSettings()
         settings.pendingReadsMax = 2
-        var cluster = TestCluster(voters: 3, settings: settings)
-        try cluster.elect(1)
+        var cluster = try TestCluster(voters: 3, leader: 1, settings: settings)
         for id: UInt64 in 1...3 { try cluster.read(1, id) }
         #expect(cluster[1].failedReads.map(\.reason) == [.overloaded])
         try cluster.settle()

@@ -5,8 +5,7 @@ private func ids(_ numbers: [UInt64]) -> [ReplicaID] { numbers.map { ReplicaID($
 
 /// A cluster of three that leads under replica 1, with replicas 4 and 5 as learners that have caught up.
 private func grown() throws -> TestCluster {
-    var cluster = TestCluster(voters: 3)
-    try cluster.elect(1)
+    var cluster = try TestCluster(voters: 3, leader: 1)
     for joining: UInt64 in [4, 5] { cluster.join(joining) }
     try cluster.change(1, voters: [1, 2, 3], learners: [4, 5])
     try cluster.run(milliseconds: 400)
@@ -85,8 +84,7 @@ struct MembershipRefusalTests {
 
     @Test("A new voter is a learner first, and has caught up (section 4.2.1)")
     func catchUp() throws {
-        var cluster = TestCluster(voters: 3)
-        try cluster.elect(1)
+        var cluster = try TestCluster(voters: 3, leader: 1)
         cluster.join(4)
         #expect(refusal(&cluster, 1, voters: [1, 2, 4]) == .notLearner(ReplicaID(4)))
         try cluster.change(1, voters: [1, 2, 3], learners: [4])
@@ -190,8 +188,7 @@ struct MembershipClaimTests {
     /// Figure 4.6 of the dissertation, in its joint form.
     @Test("One who is not in its own latest configuration campaigns while that may not be committed (section 4.2.2)")
     func neededAlthoughRemoved() throws {
-        var cluster = TestCluster(voters: 2)
-        try cluster.elect(1)
+        var cluster = try TestCluster(voters: 2, leader: 1)
         try cluster.run(milliseconds: 300)
         try cluster.change(1, voters: [2])
         // Both have the joint entry; the final one reaches nobody but the leader's own disk.

@@ -6,8 +6,7 @@ import Testing
 struct TransferTests {
     @Test("A follower that has everything is asked, campaigns at once and leads")
     func handsOver() throws {
-        var cluster = TestCluster(voters: 3)
-        try cluster.elect(1)
+        var cluster = try TestCluster(voters: 3, leader: 1)
         _ = try cluster.propose(1, "a")
         try cluster.settle()
         try cluster.event(0) { raft, now in
@@ -24,8 +23,7 @@ struct TransferTests {
 
     @Test("Nobody is asked who lacks entries, does not vote, or is the leader; a follower asks nobody")
     func refuses() throws {
-        var cluster = TestCluster(voters: 3)
-        try cluster.elect(1)
+        var cluster = try TestCluster(voters: 3, leader: 1)
         try cluster.settle()
         func asked(_ cluster: inout TestCluster, by node: Int, to target: UInt64) throws -> Bool {
             var result = false

@@ -4,17 +4,6 @@ import Testing
 
 @Suite("Requests to records/changes, changes/zone, changes/database, zones/changes and users")
 struct ChangesRequestTests {
-    private func reason<Value>(_ body: () throws -> Value) -> String? {
-        do {
-            let value = try body()
-            Issue.record("taken as \(value)")
-            return nil
-        } catch {
-            #expect((error as? ServiceError)?.code == .badRequest)
-            return (error as? ServiceError)?.reason
-        }
-    }
-
     private func zones(_ text: String) throws -> [ZoneChangesRequestForm.Item] {
         try ZoneChangesRequestForm(body: Array(text.utf8)).zones
     }

@@ -4,12 +4,6 @@ import Testing
 
 @Suite("Responses of feeds, users and conflicts")
 struct ChangesResponseTests {
-    private func text(_ body: (inout JSONWriter) -> Void) -> String {
-        var writer = JSONWriter()
-        body(&writer)
-        return String(decoding: writer.bytes, as: UTF8.self)
-    }
-
     private func record(_ fields: [Fields.Field]) -> Record {
         let stamp = Stamp(timestamp: 1, user: "_a")
         return Record(

@@ -37,17 +37,6 @@ struct QueryRequestTests {
         return try request(filters: text).query.resolve(schema: type, container: "iCloud.a").filters.first
     }
 
-    private func reason<Value>(_ body: () throws -> Value) -> String? {
-        do {
-            let value = try body()
-            Issue.record("taken as \(value)")
-            return nil
-        } catch {
-            #expect((error as? ServiceError)?.code == .badRequest)
-            return (error as? ServiceError)?.reason
-        }
-    }
-
     @Test("a whole request is read")
     func whole() throws {
         let request = try request(

@@ -9,17 +9,6 @@ struct RequestTests {
         return try #require(request.operations.first)
     }
 
-    private func reason<Value>(_ body: () throws -> Value) -> String? {
-        do {
-            let value = try body()
-            Issue.record("taken as \(value)")
-            return nil
-        } catch {
-            #expect((error as? ServiceError)?.code == .badRequest)
-            return (error as? ServiceError)?.reason
-        }
-    }
-
     @Test("a whole request is read")
     func whole() throws {
         let body = #"""

@@ -4,12 +4,6 @@ import Testing
 
 @Suite("Responses of Web Services")
 struct ResponseTests {
-    private func text(_ body: (inout JSONWriter) -> Void) -> String {
-        var writer = JSONWriter()
-        body(&writer)
-        return String(decoding: writer.bytes, as: UTF8.self)
-    }
-
     private func record(_ fields: [Fields.Field]) -> Record {
         Record(
             name: "r", type: "Note", changeTag: ChangeTag(incarnation: 1, sequence: 36),

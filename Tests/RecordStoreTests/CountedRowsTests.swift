@@ -175,8 +175,7 @@ struct CountedRowsTests {
 
     @Test("of very many deleted zones the older half is forgotten, and a zone of such a name is another one")
     func deletedZones() throws {
-        let shard = try Fixture()
-        try shard.zone(.create, Fixture.work)
+        let shard = try Fixture(zone: Fixture.work)
         try shard.zone(.delete, Fixture.work)
         try shard.maintain()
         try shard.queue.write { db in

@@ -11,8 +11,7 @@ struct FeedTests {
     let shard: Fixture
     let zone = Fixture.work
     init() throws {
-        shard = try Fixture()
-        try shard.zone(.create, Fixture.work)
+        shard = try Fixture(zone: Fixture.work)
     }
 
     func save(_ names: String..., type: String = "Note") throws {

@@ -56,10 +56,12 @@ struct Fixture {
     let queue: DatabaseQueue
     let tables = RecordTables()
 
-    init(installs: Bool = true) throws {
+    /// - Parameter zone: one that is made.
+    init(installs: Bool = true, zone: ZoneKey? = nil) throws {
         queue = try DatabaseQueue()
         try queue.write { try RecordTables.create(in: $0) }
         if installs { _ = try apply(Self.install(1)) }
+        if let zone { try self.zone(.create, zone) }
     }
 
     static func install(_ version: UInt64, _ schema: Schema = schema, generation: UInt64 = 0) -> RecordCommand {

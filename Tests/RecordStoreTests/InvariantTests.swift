@@ -22,8 +22,7 @@ struct InvariantTests {
 
     @Test("what a command meets", arguments: damages)
     func damaged(sql: String, words: String) throws {
-        let shard = try Fixture()
-        try shard.zone(.create, Fixture.work)
+        let shard = try Fixture(zone: Fixture.work)
         _ = try shard.modify(Fixture.work, .make(.create, "a", [("plain", .string("x"))]))
         _ = try shard.modify(Fixture.work, .make(.create, "b"))
         try shard.queue.write { try $0.execute(sql: sql) }
@@ -40,8 +39,7 @@ struct InvariantTests {
     @Test("a deleted record is not deleted again, and its tombstone has no values")
     func tombstones() throws {
         for sql in ["UPDATE record SET body = x'00' WHERE deleted = 1", "UPDATE zone SET tombstones = 0"] {
-            let shard = try Fixture()
-            try shard.zone(.create, Fixture.work)
+            let shard = try Fixture(zone: Fixture.work)
             _ = try shard.modify(Fixture.work, .make(.create, "a"))
             _ = try shard.modify(Fixture.work, .make(.forceDelete, "a"))
             try shard.queue.write { try $0.execute(sql: sql) }

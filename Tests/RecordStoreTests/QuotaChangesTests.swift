@@ -10,8 +10,7 @@ struct QuotaChangesTests {
 
     @Test("a deleted zone has no records any more, and its rows take room until maintenance has removed them")
     func zoneDeletion() throws {
-        let shard = try Fixture()
-        try shard.zone(.create, Fixture.work)
+        let shard = try Fixture(zone: Fixture.work)
         try shard.credit(10 * Fixture.size("r1", ten))
         for name in 1...9 { _ = try shard.save(Fixture.work, .note(.create, "r\(name)", ten)) }
         _ = try shard.save(Fixture.annsDefault, .note(.create, "s1", ten))
@@ -35,8 +34,7 @@ struct QuotaChangesTests {
         "what goes along with a deleted record is free too: at once in a custom zone, by maintenance in a default one")
     func cascades() throws {
         for zone in [Fixture.work, Fixture.annsDefault] {
-            let shard = try Fixture()
-            try shard.zone(.create, Fixture.work)
+            let shard = try Fixture(zone: Fixture.work)
             try shard.credit(10_000)
             _ = try shard.save(zone, .note(.create, "a", ten))
             for name in ["b", "c"] {
@@ -146,8 +144,7 @@ struct QuotaChangesTests {
 
     @Test("a request needs no more statements for being counted and limited")
     func statements() throws {
-        let shard = try Fixture()
-        try shard.zone(.create, Fixture.work)
+        let shard = try Fixture(zone: Fixture.work)
         try shard.credit(1_000_000)
         func count(_ zone: ZoneKey, _ quota: QuotaTerms?, _ operations: [RecordChange]) throws -> Int {
             var statements = 0

@@ -55,8 +55,7 @@ struct QuotaTests {
 
     @Test("in an atomic batch all fail, with the code where it does not fit", arguments: [false, true])
     func atomic(_ isEntangled: Bool) throws {
-        let shard = try Fixture()
-        try shard.zone(.create, Fixture.work)
+        let shard = try Fixture(zone: Fixture.work)
         try shard.credit(Fixture.size("a", "") + 60)
         var second = RecordChange.note(.create, "b", String(repeating: "x", count: 100))
         if isEntangled {
@@ -77,8 +76,7 @@ struct QuotaTests {
 
     @Test("other failures of an atomic batch are told without asking for more")
     func otherFailures() throws {
-        let shard = try Fixture()
-        try shard.zone(.create, Fixture.work)
+        let shard = try Fixture(zone: Fixture.work)
         let outcome = try shard.save(
             Fixture.work, atomic: true, .note(.create, "a"),
             .make(.delete, "b", tag: ChangeTag(incarnation: 1, sequence: 1)))
@@ -92,8 +90,7 @@ struct QuotaTests {
         ])
     func order(_ zone: ZoneKey) throws {
         for isAtomic in [false, true] {
-            let shard = try Fixture()
-            try shard.zone(.create, Fixture.work)
+            let shard = try Fixture(zone: Fixture.work)
             let size = Fixture.size("a", ten)
             try shard.credit(2 * size)
             _ = try shard.save(zone, .note(.create, "a", ten), .note(.create, "b", ten))

@@ -9,8 +9,7 @@ struct ReferencesTests {
     let shard: Fixture
     let zone = Fixture.work
     init() throws {
-        shard = try Fixture()
-        try shard.zone(.create, Fixture.work)
+        shard = try Fixture(zone: Fixture.work)
     }
 
     static func to(_ name: String, _ action: Reference.Action) -> [(String, FieldValue?)] {

@@ -11,8 +11,7 @@ struct RepairPartsTests {
     let shard: Fixture
     let zone = Fixture.work
     init() throws {
-        shard = try Fixture()
-        try shard.zone(.create, Fixture.work)
+        shard = try Fixture(zone: Fixture.work)
     }
 
     func install(_ version: UInt64, _ type: FieldType) throws {

@@ -10,8 +10,7 @@ struct RepairTests {
     let shard: Fixture
     let zone = Fixture.work
     init() throws {
-        shard = try Fixture()
-        try shard.zone(.create, Fixture.work)
+        shard = try Fixture(zone: Fixture.work)
     }
 
     static func to(_ names: [String], _ action: Reference.Action) -> FieldValue {

@@ -42,8 +42,7 @@ struct UsageTests {
 
     @Test("records are counted by type, zone by zone, and sums by scope; what is deleted does not count")
     func types() throws {
-        let shard = try Fixture()
-        try shard.zone(.create, Fixture.work)
+        let shard = try Fixture(zone: Fixture.work)
         _ = try shard.modify(Fixture.work, .note(.create, "r", "é"), .note(.create, "gone"))
         _ = try shard.modify(Fixture.work, .make(.forceDelete, "gone"))
         _ = try shard.modify(Fixture.annsDefault, .note(.create, "r"), .note(.create, "s"))
@@ -84,8 +83,7 @@ struct UsageTests {
         "a database with more zones or records than a page takes goes on in the next",
         arguments: [UsageLimits(zones: 1), UsageLimits(zones: 2), UsageLimits(zones: 3), UsageLimits(records: 1)])
     func zonePages(limits: UsageLimits) throws {
-        let shard = try Fixture()
-        try shard.zone(.create, Fixture.work)
+        let shard = try Fixture(zone: Fixture.work)
         _ = try shard.modify(Fixture.work, .note(.create, "r"))
         _ = try shard.modify(Fixture.annsDefault, .note(.create, "r"), .note(.create, "s"))
         _ = try shard.modify(Fixture.publicZone, .note(.create, "p"))
@@ -132,8 +130,7 @@ struct UsageTests {
 
     @Test("zones are told by name; without a recount none is told")
     func zones() throws {
-        let shard = try Fixture()
-        try shard.zone(.create, Fixture.work)
+        let shard = try Fixture(zone: Fixture.work)
         _ = try shard.modify(Fixture.work, .note(.create, "r"))
         _ = try shard.modify(Fixture.annsDefault, .note(.create, "r"), .note(.create, "s"))
         let usage = try shard.queue.read { try RecordTables.usage(of: Fixture.annsData, in: $0) }

@@ -93,6 +93,14 @@ package final class ProcessCluster {
             program: program.map { URL(filePath: $0) } ?? ServerProcess.binary)
     }
 
+    /// A cluster whose nodes all run, with what `prepare` makes.
+    package static func prepared(nodeCount: Int = 3) async throws -> ProcessCluster {
+        let cluster = try ProcessCluster(nodeCount: nodeCount)
+        try await cluster.startAll()
+        try await cluster.prepare()
+        return cluster
+    }
+
     /// Starts all nodes that do not run, and waits until all are ready and all groups at the level of this build.
     package func startAll() async throws {
         for id in ids where processes[id]?.isRunning != true { try start(id) }

@@ -168,8 +168,6 @@ struct SignInPagesTests {
         #expect(decoys.lockout(of: "x")?.isLocked(at: 1_999) == true)
         #expect(decoys.lockout(of: "x")?.isLocked(at: 2_000) == false)
         #expect(decoys.lockout(of: "y") == nil)
-        decoys.clear("x")
-        #expect(decoys.lockout(of: "x") == nil)
     }
 
     @Test("what a node remembers by itself is bounded; the oldest is forgotten first")

@@ -18,7 +18,7 @@ struct LoadPlanTests {
         "a ramp offers in each second what its rate is then, evenly or not", arguments: ArrivalSchedule.Spacing.allCases
     )
     func ramp(spacing: ArrivalSchedule.Spacing) throws {
-        let profile = try #require(LoadProfileText("ramp:100-500")).profile(rate: 1, seconds: 10)
+        let profile = try #require(LoadProfileText(argument: "ramp:100-500")).profile(rate: 1, seconds: 10)
         let times = arrivals(profile, spacing, seconds: 10)
         #expect(zip(times, times.dropFirst()).allSatisfy { $0 <= $1 })
         for second in 0..<10 {
@@ -32,11 +32,11 @@ struct LoadPlanTests {
 
     @Test("steps share the duration equally, a spike takes the middle fifth, and both jump at once")
     func steps() throws {
-        let steps = try #require(LoadProfileText("step:10,20,40")).profile(rate: 1, seconds: 6)
+        let steps = try #require(LoadProfileText(argument: "step:10,20,40")).profile(rate: 1, seconds: 6)
         let times = arrivals(steps, .even, seconds: 6)
         #expect(times.count == 2 * (10 + 20 + 40))
         #expect(times.count { $0 < 2 } == 20 && times.count { $0 >= 4 } == 80)
-        let spike = try #require(LoadProfileText("spike:100")).profile(rate: 10, seconds: 10)
+        let spike = try #require(LoadProfileText(argument: "spike:100")).profile(rate: 10, seconds: 10)
         #expect([0.0, 3.9, 4.1, 5.9, 6.1].map(spike.rate) == [10, 10, 100, 100, 10])
         #expect(arrivals(spike, .even, seconds: 10).count { (4.0..<6.0).contains($0) } == 200)
     }
@@ -65,11 +65,11 @@ struct LoadPlanTests {
             "", "ramp", "ramp:5", "ramp:5-0", "ramp:-5-9", "step:5", "step:5,0", "spike", "spike:0", "soak:1", "x:1",
             "ramp:a-b",
         ])
-    func badProfiles(text: String) { #expect(LoadProfileText(text) == nil) }
+    func badProfiles(text: String) { #expect(LoadProfileText(argument: text) == nil) }
 
     @Test("a mix draws each operation as often as its weight says, and the same again from the same seed")
     func mixes() throws {
-        let mix = try #require(LoadMix("create:1,update:2,read:7"))
+        let mix = try #require(LoadMix(argument: "create:1,update:2,read:7"))
         var random = LoadRandom(seed: 5)
         let draws = (0..<20_000).map { _ in mix.choice.draw(&random) }
         let shares = (0..<3).map { index in Double(draws.count { $0 == index }) / 20_000 }
@@ -77,7 +77,7 @@ struct LoadPlanTests {
         var again = LoadRandom(seed: 5)
         #expect(draws == (0..<20_000).map { _ in mix.choice.draw(&again) })
         for wrong in ["", "write", "read:0", "read:-1", "read:x", "read,read", "read:1:2", "read,", "cloudkit"] {
-            #expect(LoadMix(wrong) == nil, "\(wrong)")
+            #expect(LoadMix(argument: wrong) == nil, "\(wrong)")
         }
     }
 
@@ -116,10 +116,12 @@ struct LoadPlanTests {
         let second: UInt64 = 1_000_000_000
         #expect((0..<6).map { NodePattern.even.target(turn: $0, nanoseconds: 0, count: 3) } == [0, 1, 2, 0, 1, 2])
         #expect((0..<3).map { NodePattern.one.target(turn: $0, nanoseconds: 9 * second, count: 3) } == [0, 0, 0])
-        let moving = try #require(NodePattern("moving:5"))
+        let moving = try #require(NodePattern(argument: "moving:5"))
         let times: [UInt64] = [0, 5 * second - 1, 5 * second, 14 * second, 15 * second]
         #expect(times.map { moving.target(turn: 4, nanoseconds: $0, count: 3) } == [0, 0, 1, 2, 0])
-        for wrong in ["", "two", "moving", "moving:0", "moving:x", "even:1"] { #expect(NodePattern(wrong) == nil) }
+        for wrong in ["", "two", "moving", "moving:0", "moving:x", "even:1"] {
+            #expect(NodePattern(argument: wrong) == nil)
+        }
         #expect(moving.name == "moving:5")
     }
 

@@ -7,7 +7,7 @@ struct LoadTests {
     private func arrivals(
         _ spacing: ArrivalSchedule.Spacing, rate: Double, _ bound: LoadBound, seed: UInt64 = 7
     ) -> [UInt64] {
-        var schedule = ArrivalSchedule(rate: rate, spacing: spacing, bound: bound, seed: seed)
+        var schedule = ArrivalSchedule(profile: .constant(rate), spacing: spacing, bound: bound, seed: seed)
         var offsets: [UInt64] = []
         while let offset = schedule.next() { offsets.append(offset) }
         return offsets

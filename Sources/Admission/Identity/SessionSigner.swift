@@ -57,10 +57,6 @@ extension SessionSigner {
         else { return nil }
         return (sessionID, Self.number(body.prefix(Self.timeBytes)))
     }
-
-    /// Whether a text has the form of a token made here; it may still be forged. Tells it from the secrets of older
-    /// sessions.
-    package static func isToken(_ text: String) -> Bool { text.hasPrefix(tokenPrefix) }
 }
 
 // Tickets: `zkt1_`, then in Base64URL nonce (12 bytes), AES-256-GCM of expiry (8 bytes, big-endian) and payload, tag

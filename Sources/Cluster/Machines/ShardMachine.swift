@@ -80,43 +80,39 @@ package final class ShardMachine: StateMachine {
     package func apply(
         _ commands: [[UInt8]], at level: FeatureLevel, in db: Database, while goesOn: () -> Bool
     ) throws -> [[UInt8]] {
-        try StoredValues.read { try applyAll(commands, at: level, in: db, while: goesOn) }
-    }
-
-    private func applyAll(
-        _ commands: [[UInt8]], at level: FeatureLevel, in db: Database, while goesOn: () -> Bool
-    ) throws -> [[UInt8]] {
-        let tables = state.withLock(\.tables)
-        var transaction = try tables.begin(in: db, level: level)
-        var outcomes: [[UInt8]] = []
-        outcomes.reserveCapacity(commands.count)
-        var isDue: Bool?
-        for (offset, command) in commands.enumerated() {
-            if offset > 0, !goesOn() { break }
-            let decoded: ShardCommand
-            do throws(WireError) {
-                decoded = try ShardCommand(decodingStrictly: command)
-            } catch {
-                if error.isOfNewerBuild { throw UnknownCommand(offset: offset, error: error) }
-                let refusal = ServiceError(.internalError, "unreadable command: \(error)")
-                outcomes.append(RecordOutcome.refused(refusal).encoded())
-                continue
+        try StoredValues.read { () throws -> [[UInt8]] in
+            let tables = state.withLock(\.tables)
+            var transaction = try tables.begin(in: db, level: level)
+            var outcomes: [[UInt8]] = []
+            outcomes.reserveCapacity(commands.count)
+            var isDue: Bool?
+            for (offset, command) in commands.enumerated() {
+                if offset > 0, !goesOn() { break }
+                let decoded: ShardCommand
+                do throws(WireError) {
+                    decoded = try ShardCommand(decodingStrictly: command)
+                } catch {
+                    if error.isOfNewerBuild { throw UnknownCommand(offset: offset, error: error) }
+                    let refusal = ServiceError(.internalError, "unreadable command: \(error)")
+                    outcomes.append(RecordOutcome.refused(refusal).encoded())
+                    continue
+                }
+                if let container = decoded.container { worked(container) }
+                outcomes.append(try apply(decoded, in: &transaction, of: tables, db, isDue: &isDue))
             }
-            if let container = decoded.container { worked(container) }
-            outcomes.append(try apply(decoded, in: &transaction, of: tables, db, isDue: &isDue))
+            try transaction.finish()
+            let (hasJobs, named) = (transaction.hasWork, transaction.namedAssets)
+            let notified = transaction.notified.map { StoreKey(home: $0) }
+            let waiting = transaction.level < .notifications ? nil : try WaitingEffects.count(in: db)
+            state.withLock { state in
+                state.pendingJobs = hasJobs
+                state.pendingAssets += named
+                state.pendingDue = isDue
+                state.pendingStores += notified
+                state.pendingWaiting = waiting
+            }
+            return outcomes
         }
-        try transaction.finish()
-        let (hasJobs, named) = (transaction.hasWork, transaction.namedAssets)
-        let notified = transaction.notified.map { StoreKey(home: $0) }
-        let waiting = transaction.level < .notifications ? nil : try WaitingEffects.count(in: db)
-        state.withLock { state in
-            state.pendingJobs = hasJobs
-            state.pendingAssets += named
-            state.pendingDue = isDue
-            state.pendingStores += notified
-            state.pendingWaiting = waiting
-        }
-        return outcomes
     }
 
     private func apply(

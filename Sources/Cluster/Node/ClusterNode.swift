@@ -179,9 +179,6 @@ package final class ClusterNode: Sendable {
     /// The node that leads each group, as far as this one knows.
     package func leader(of group: GroupID) -> NodeID? { lane.leaders.leader(of: group) }
 
-    /// Whether this node holds a replica of a group, and so rings for what the group applies.
-    package func holdsReplica(of group: GroupID) -> Bool { holdings[group] != nil }
-
     /// The hashes that this node's replica of a group recorded, newest first.
     package func stateHashes(of group: GroupID) async throws -> [(index: LogIndex, hash: [UInt8])] {
         guard let applier = holdings[group] else { return [] }

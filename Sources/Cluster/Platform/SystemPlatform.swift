@@ -69,11 +69,6 @@ package struct SystemThreads: WorkPool {
         pool.start()
     }
 
-    private init(_ pool: NIOThreadPool) { self.pool = pool }
-
-    /// The process's own threads, one for each core, which are never stopped.
-    package static let ofProcess = SystemThreads(.singleton)
-
     /// The processors that the process may use, as at its start: to ask reads several files of the system.
     private static let processors = System.coreCount
 

@@ -93,9 +93,12 @@ package final class Router: Sendable {
             timers.commit.record(nanoseconds: nanoseconds(since: begin))
             span?.finish()
         }
+        let place = span?.place
         return try await route(group, isWrite: true, by: deadline) { node in
             node == self.nodeID
-                ? await self.propose(encoded, to: group, span, by: deadline)
+                ? await self.call(by: deadline) { [lane] in
+                    lane.propose(encoded, to: group, below: place, completion: $0)
+                }
                 : await self.ask(node, below: span, by: deadline) { .propose(group, command: encoded, origin: $0) }
         }
     }
@@ -276,13 +279,6 @@ package final class Router: Sendable {
         if let leader = leaders.leader(of: group) { return leader }
         let candidates = candidates(group)
         return candidates.isEmpty ? nodeID : candidates[attempt % candidates.count]
-    }
-
-    private func propose(
-        _ command: [UInt8], to group: GroupID, _ span: RecordedSpan?, by deadline: Deadline
-    ) async -> Attempt {
-        let place = span?.place
-        return await call(by: deadline) { [lane] in lane.propose(command, to: group, below: place, completion: $0) }
     }
 
     private func readHere(

@@ -173,6 +173,4 @@ final class LocalLockouts: Sendable {
     func note(_ name: String, time: Int64) {
         lockouts.change(name, time: time) { ($0 ?? Lockout(failures: 0, lockedUntil: 0)).counting(failureAt: time) }
     }
-
-    func clear(_ name: String) { lockouts.change(name, time: 0) { _ in nil } }
 }

@@ -86,8 +86,6 @@ extension HTTPMethod {
     package static let get = HTTPMethod.GET
     /// POST.
     package static let post = HTTPMethod.POST
-    /// DELETE.
-    package static let delete = HTTPMethod.DELETE
 }
 
 /// Text inside a URL.

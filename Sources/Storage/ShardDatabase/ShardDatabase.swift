@@ -113,13 +113,6 @@ package final class ShardDatabase: Sendable {
         }
     }
 
-    /// Runs `body` on a reader without blocking the caller's thread.
-    package func read<Result: Sendable>(
-        _ body: @escaping @Sendable (Database) throws -> Result
-    ) async throws -> Result {
-        try await pool.read(body)
-    }
-
     /// Bytes of the WAL that a checkpoint would have to move or has moved since it started over.
     package var walBytes: Int {
         walFrames.count * (ShardDatabaseOptions.pageSizeBytes + WALFrames.headerBytes)

@@ -24,7 +24,12 @@ package struct WebResponder: HTTPResponder {
         var headers = AnswerHeaders(request, url: call.url)
         let span = RequestSpan(call, service.tracer)
         let reply = await RequestWork.run(call.uuid, below: span.client, span.span) { () async -> Reply in
-            let reply = await answer(call, &headers)
+            let reply: Reply
+            do throws(RequestFailure) {
+                reply = try await route(call, &headers)
+            } catch {
+                reply = self.reply(to: error, call)
+            }
             span.end(call, reply)
             let nanoseconds = UInt64(clamping: Int64(service.uptime) - Int64(begin))
             context.metrics.count(route: call.url.metricName, status: reply.status, nanoseconds: nanoseconds)
@@ -33,20 +38,6 @@ package struct WebResponder: HTTPResponder {
         }
         let response = headers.response(reply, uuid: call.uuid)
         return request.method == .head ? response.createHeadResponse() : response
-    }
-
-    private func answer(_ call: WebCall, _ headers: inout AnswerHeaders) async -> Reply {
-        do throws(RequestFailure) {
-            return try await route(call, &headers)
-        } catch {
-            let reply = self.reply(to: error, call)
-            call.note.failed(error)
-            if error.error.code != .throttled {
-                let what = "\(reply.status) \(error.error.code.rawValue): \(error.error.reason)"
-                context.service.report(call.uuid, "\(call.description) failed: \(what)")
-            }
-            return reply
-        }
     }
 
     private func reply(to failure: RequestFailure, _ call: WebCall) -> Reply {
@@ -60,6 +51,11 @@ package struct WebResponder: HTTPResponder {
         reply.isBodyUnread = failure.details == .bodyTooLarge
         if case .methods(let methods)? = failure.details {
             reply.headers.append(("allow", methods.joined(separator: ", ")))
+        }
+        call.note.failed(failure)
+        if failure.error.code != .throttled {
+            let what = "\(reply.status) \(failure.error.code.rawValue): \(failure.error.reason)"
+            context.service.report(call.uuid, "\(call.description) failed: \(what)")
         }
         return reply
     }

@@ -93,10 +93,7 @@ struct Connection: Sendable {
     func administerList(_ route: String, parameters: KeyValuePairs<String, String?> = [:]) async throws -> [JSONValue] {
         var entries: [JSONValue] = []
         try await administerPages(route, parameters: parameters) { page in
-            guard let more = page[route]?.array else {
-                throw CommandFailure("the answer has no \(route) in it. Is this a Zonekeeper node?")
-            }
-            entries += more
+            entries += try needed(page[route]?.array, route)
         }
         return entries
     }
@@ -230,6 +227,13 @@ extension ServiceResponse {
             return "\(code): \(name.map { "\($0): " } ?? "")\(member["reason"]?.string ?? "")"
         }
     }
+}
+
+/// A part of an answer that must be there.
+/// - Throws: `CommandFailure` that names it.
+func needed<Part>(_ part: Part?, _ name: String) throws(CommandFailure) -> Part {
+    guard let part else { throw CommandFailure("the answer has no \(name) in it. Is this a Zonekeeper node?") }
+    return part
 }
 
 extension Bool {

@@ -3,7 +3,6 @@ import Directory
 import RecordModel
 import ServiceClient
 
-/// `zonekeeper act-as`
 struct ActAsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "act-as", abstract: "Be a user for some minutes, to see what they see: begin, list and end it.",
@@ -15,7 +14,6 @@ struct ActAsCommand: AsyncParsableCommand {
         subcommands: [ActAsStartCommand.self, ActAsListCommand.self, ActAsStopCommand.self])
 }
 
-/// `zonekeeper act-as start`
 struct ActAsStartCommand: ClientCommand {
     static let configuration = CommandConfiguration(
         commandName: "start", abstract: "Be a user of the container's environment, and print the id for --act-as.")
@@ -58,7 +56,6 @@ struct ActAsStartCommand: ClientCommand {
     }
 }
 
-/// `zonekeeper act-as list`
 struct ActAsListCommand: ClientCommand {
     static let configuration = CommandConfiguration(
         commandName: "list", abstract: "List who is let in as which user at this moment.")
@@ -66,20 +63,17 @@ struct ActAsListCommand: ClientCommand {
     @OptionGroup var options: ClientOptions
 
     func run(on connection: Connection) async throws {
-        let response = try await connection.administer("GET", "act-as")
-        let table = Table(
-            try response.entries("acting"),
+        try list(
+            try await connection.administer("GET", "act-as"), "acting", nothing: "nobody acts as a user",
             [
                 ("ID", { $0.text("id") }), ("ADMINISTRATOR", { $0.text("administrator") }),
                 ("USER", { $0.text("user") }), ("CONTAINER", { "\($0.text("container")) (\($0.text("environment")))" }),
                 ("WRITES", { $0["write"] == .bool(true) ? "yes" : "no" }), ("UNTIL", { $0.time("expires") }),
                 ("REASON", { $0.text("reason") }),
             ])
-        try show(response, table.rows.isEmpty ? "nobody acts as a user" : table.text)
     }
 }
 
-/// `zonekeeper act-as stop`
 struct ActAsStopCommand: ClientCommand {
     static let configuration = CommandConfiguration(
         commandName: "stop", abstract: "End it at once, on every node.")

@@ -28,22 +28,7 @@ struct AdministratorRoleOptions: ParsableArguments {
         help: ArgumentHelp("A container that the role is for, and no others; may be repeated.", valueName: "container"))
     var containers: [String] = []
 
-    @Flag(help: "Ask for a password at the terminal, twice.")
-    var password = false
-
-    @Flag(help: "Read a password from standard input, one line.")
-    var passwordStdin = false
-
-    func validate() throws {
-        if password, passwordStdin {
-            throw ValidationError("either --password or --password-stdin is expected, not both")
-        }
-    }
-
-    func secret(of name: String) throws -> String? {
-        guard password || passwordStdin else { return nil }
-        return try PasswordInput.read("password of \(name)", isFromStandardInput: passwordStdin, isNew: true)
-    }
+    @OptionGroup var password: NewPasswordOptions
 
     /// Nil where none is named.
     var containersJSON: JSONValue? { containers.isEmpty ? nil : .array(containers.map { .string($0) }) }
@@ -66,7 +51,7 @@ struct AdministratorCreateCommand: ClientCommand {
     }
 
     func run(on connection: Connection) async throws {
-        let secret = try given.secret(of: name)
+        let secret = try given.password.secret(of: name)
         let body = JSONValue.members([
             "name": .string(name), "role": given.role.map { .string($0) }, "containers": given.containersJSON,
             "password": secret.map { .string($0) },
@@ -99,11 +84,10 @@ struct AdministratorUpdateCommand: ClientCommand {
         if everywhere, !given.containers.isEmpty {
             throw ValidationError("--only and --everywhere contradict each other")
         }
-        if noPassword, given.password || given.passwordStdin {
+        if noPassword, given.password.isGiven {
             throw ValidationError("--no-password and a password contradict each other")
         }
-        if given.role == nil, given.containers.isEmpty, !everywhere, !noPassword, !given.password, !given.passwordStdin
-        {
+        if given.role == nil, given.containers.isEmpty, !everywhere, !noPassword, !given.password.isGiven {
             throw ValidationError(
                 "nothing to change: --role, --only, --everywhere, --password, --password-stdin or --no-password is expected"
             )
@@ -111,7 +95,7 @@ struct AdministratorUpdateCommand: ClientCommand {
     }
 
     func run(on connection: Connection) async throws {
-        let secret = try given.secret(of: name)
+        let secret = try given.password.secret(of: name)
         let body = JSONValue.members([
             "role": given.role.map { .string($0) }, "containers": everywhere ? .null : given.containersJSON,
             "password": noPassword ? .null : secret.map { .string($0) },
@@ -190,14 +174,13 @@ struct AdministratorListCommand: ClientCommand {
     @OptionGroup var options: ClientOptions
 
     func run(on connection: Connection) async throws {
-        let response = try await connection.administer("GET", "administrators")
         let columns: [Table.Column] = [
             ("NAME", { $0.text("name") }), ("ROLE", { $0.text("role") }),
             ("CONTAINERS", { $0["containers"]?.array?.compactMap(\.string).joined(separator: ", ") ?? "all" }),
             ("PASSWORD", { $0["hasPassword"] == .bool(true) ? "yes" : "no" }), ("CREATED", { $0.time("created") }),
             ("LAST SIGN-IN", { $0.time("lastUsed") }),
         ]
-        try show(response, Table(try response.json()["administrators"]?.array ?? [], columns).text)
+        try list(try await connection.administer("GET", "administrators"), "administrators", columns)
     }
 }
 

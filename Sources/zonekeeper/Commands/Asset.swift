@@ -69,9 +69,7 @@ struct AssetGetCommand: ClientCommand {
         do {
             var isRenewed = false
             while true {
-                guard let url = asset["downloadURL"]?.string else {
-                    throw CommandFailure("the answer has no downloadURL in it. Is this a Zonekeeper node?")
-                }
+                let url = try needed(asset["downloadURL"]?.string, "downloadURL")
                 do {
                     try await connection.transfer.download(url, size: asset.size, to: sink) { bar.show($0) }
                     bar.finish()
@@ -151,10 +149,7 @@ enum StoredAssets {
                 ], on: connection))
         let records = try response.records()
         if let failure = ServiceResponse.failures(in: records).first { throw CommandFailure(failure) }
-        guard let record = records.first else {
-            throw CommandFailure("the answer has no record in it. Is this a Zonekeeper node?")
-        }
-        return (response, record)
+        return (response, try needed(records.first, "record"))
     }
 
     /// Each asset with its field, and its number in a list.
@@ -205,9 +200,7 @@ struct AssetUploads {
                 "assets/rereference", ["assets": .array([asset]), "targetZoneID": place.zoneID], on: connection))
         let found = try answer.checked().entries("assets")
         if let failure = ServiceResponse.failures(in: found).first { throw CommandFailure(failure) }
-        guard let value = found.first else {
-            throw CommandFailure("the answer has no asset in it. Is this a Zonekeeper node?")
-        }
+        let value = try needed(found.first, "asset")
         return value.array ?? [value]
     }
 
@@ -221,9 +214,7 @@ struct AssetUploads {
             try place.request("assets/upload", ["tokens": .array([token])], on: connection))
         let tokens = try answer.checked().entries("tokens")
         if let failure = ServiceResponse.failures(in: tokens).first { throw CommandFailure(failure) }
-        guard let url = tokens.first?["url"]?.string else {
-            throw CommandFailure("the answer has no upload URL in it. Is this a Zonekeeper node?")
-        }
+        let url = try needed(tokens.first?["url"]?.string, "upload URL")
         let bar = AssetProgress(name: path, total: source.size)
         do {
             let asset = try await connection.transfer.upload(source, to: url) { bar.show($0) }

@@ -287,9 +287,7 @@ struct AuditPages {
                 "actor": filters.actor, "action": filters.action, "containing": filters.containing,
             ]
         ).json()
-        guard let records = response["records"]?.array else {
-            throw CommandFailure("the answer has no records in it. Is this a Zonekeeper node?")
-        }
+        let records = try needed(response["records"]?.array, "records")
         let cursor = response.amount("cursor").flatMap { UInt64(exactly: $0) }
         guard cursor != nil || response["moreComing"] != .bool(true) else {
             throw CommandFailure(

@@ -2,7 +2,6 @@ import ArgumentParser
 import RecordModel
 import ServiceClient
 
-/// `zonekeeper cluster health`
 struct ClusterHealthCommand: ClientCommand {
     static let configuration = CommandConfiguration(
         commandName: "health",

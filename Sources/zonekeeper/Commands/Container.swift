@@ -33,12 +33,11 @@ struct ContainerListCommand: ClientCommand {
     @OptionGroup var options: ClientOptions
 
     func run(on connection: Connection) async throws {
-        let response = try await connection.administer("GET", "containers")
         let columns: [Table.Column] = [
             ("CONTAINER", { $0.text("name") }), ("CREATED", { $0.time("created") }), ("KEYS", { $0.text("keys") }),
             ("STATE", { Self.state(of: $0) }), ("NOTE", { $0.text("note") }),
         ]
-        try show(response, Table(response.entries("containers"), columns).text)
+        try list(try await connection.administer("GET", "containers"), "containers", columns)
     }
 
     private static func state(of container: JSONValue) -> String {

@@ -3,7 +3,6 @@ import Foundation
 import RecordModel
 import ServiceClient
 
-/// `zonekeeper job`
 struct JobCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "job", abstract: "Count, export and delete all matches of a query, and look after such work.",
@@ -109,7 +108,6 @@ enum JobText {
     }
 }
 
-/// `zonekeeper job count`
 struct JobCountCommand: ClientCommand {
     static let configuration = CommandConfiguration(
         commandName: "count", abstract: "Count the records of a type for which every filter holds.")
@@ -124,7 +122,6 @@ struct JobCountCommand: ClientCommand {
     }
 }
 
-/// `zonekeeper job export`
 struct JobExportCommand: ClientCommand {
     /// How records are written.
     enum Format: String, ExpressibleByArgument, CaseIterable {
@@ -165,7 +162,6 @@ struct JobExportCommand: ClientCommand {
     }
 }
 
-/// `zonekeeper job delete`
 struct JobDeleteCommand: ClientCommand {
     static let configuration = CommandConfiguration(
         commandName: "delete", abstract: "Delete the records of a type for which every filter holds.",
@@ -204,7 +200,6 @@ struct JobDeleteCommand: ClientCommand {
     }
 }
 
-/// `zonekeeper job list`
 struct JobListCommand: ClientCommand {
     static let configuration = CommandConfiguration(
         commandName: "list", abstract: "List the jobs that all nodes remember, the newest first.")
@@ -223,7 +218,6 @@ struct JobListCommand: ClientCommand {
     }
 }
 
-/// `zonekeeper job show`
 struct JobShowCommand: ClientCommand {
     static let configuration = CommandConfiguration(commandName: "show", abstract: "Say how far a job is.")
 
@@ -242,7 +236,6 @@ struct JobShowCommand: ClientCommand {
     }
 }
 
-/// `zonekeeper job result`
 struct JobResultCommand: ClientCommand {
     static let configuration = CommandConfiguration(
         commandName: "result", abstract: "Write what an export came to to a file, within an hour of its end.")
@@ -265,7 +258,6 @@ struct JobResultCommand: ClientCommand {
     }
 }
 
-/// `zonekeeper job cancel`
 struct JobCancelCommand: ClientCommand {
     static let configuration = CommandConfiguration(
         commandName: "cancel", abstract: "End a job that runs; one that has ended is forgotten, with its result.")

@@ -125,7 +125,6 @@ struct KeyListCommand: ClientCommand {
     @OptionGroup var options: ClientOptions
 
     func run(on connection: Connection) async throws {
-        let response = try await connection.administer("GET", "keys")
         let columns: [Table.Column] = [
             ("ID", { $0.text("id") }), ("CONTAINER", { $0.text("container") }),
             ("ENVIRONMENT", { $0.text("environment") }), ("USER", { $0.text("user") }),
@@ -133,7 +132,7 @@ struct KeyListCommand: ClientCommand {
             ("BY", { $0.text("maker") }),
             ("LABEL", { $0.text("label") }),
         ]
-        try show(response, Table(response.entries("keys"), columns).text)
+        try list(try await connection.administer("GET", "keys"), "keys", columns)
     }
 }
 

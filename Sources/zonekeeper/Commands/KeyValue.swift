@@ -191,7 +191,9 @@ struct KeyValueChangesCommand: ClientCommand {
     var since: String?
 
     func run(on connection: Connection) async throws {
-        let (changes, token) = try await connection.preferenceChanges(since: since)
+        let (changes, token) = try await connection.feed("changes", since: since) {
+            try await connection.preferences("changes", $0)
+        }
         try show(
             .members(["changes": .array(changes), "syncToken": token.map { .string($0) }]),
             "\(KeyValueTable.text(changes))\ntoken \(token ?? "")")
@@ -235,12 +237,6 @@ extension Connection {
             after = page["after"]?.string
         } while after != nil
         return (entries, usage)
-    }
-
-    /// The store's changes after a token, to the end.
-    func preferenceChanges(since: String?) async throws -> (changes: [JSONValue], token: String?) {
-        let feed = try await feed("changes", since: since) { try await preferences("changes", $0) }
-        return (feed.entries, feed.token)
     }
 
     /// Reads a feed page after page, to its end.

@@ -28,10 +28,19 @@ struct KeyValueWatchCommand: ClientCommand {
     }
 
     func run(on connection: Connection) async throws {
-        var watching = PreferenceWatching(connection: connection, count: count, seconds: options.timeout?.seconds)
-        // A cluster that cannot be reached, or a token that is no good, is told of at once; later ones are waited for.
-        try await watching.begin(since: since, show)
-        while try await watching.next(show) {}
+        var watching = FeedWatching(count: count, seconds: options.timeout?.seconds) { token, wait, left in
+            try connection.preferencesRequest(
+                "watch",
+                .members([
+                    "syncToken": token.map { .string($0) }, "timeout": .integer(wait),
+                    "resultsLimit": left.map { .integer(Int64($0)) },
+                ]))
+        }
+        try await watching.follow("changes", since: since, on: connection) {
+            try await connection.preferences("changes", $0)
+        } show: { page, changes in
+            show(changes, token: page["syncToken"]?.string)
+        }
         if !options.json { print("token \(watching.token ?? "")") }
     }
 
@@ -56,15 +65,16 @@ struct KeyValueWatchCommand: ClientCommand {
     }
 }
 
-/// Follows a store by long polls.
-struct PreferenceWatching {
-    /// Is given the changes of a page, and the token after them.
-    typealias Show = (_ changes: [JSONValue], _ token: String?) -> Void
+/// Follows a feed of a user's by long polls.
+struct FeedWatching {
+    /// A request for what comes after a token: it is waited for so many seconds, and at most so many entries are
+    /// wanted; nil for any number.
+    typealias Request = (_ token: String?, _ seconds: Int64, _ countLeft: Int?) throws -> ServiceRequest
 
-    private let connection: Connection
-    /// Changes still to be shown; nil for any number.
+    /// Entries still to be shown; nil for any number.
     private var countLeft: Int?
     private let end: ContinuousClock.Instant?
+    private let request: Request
     /// Where to go on.
     private(set) var token: String?
 
@@ -74,32 +84,41 @@ struct PreferenceWatching {
     private static let graceSeconds: Int64 = 15
 
     /// - Parameters:
-    ///   - count: ends after so many changes.
+    ///   - count: ends after so many entries.
     ///   - seconds: ends after so long.
-    init(connection: Connection, count: Int?, seconds: Double?) {
-        self.connection = connection
+    init(count: Int?, seconds: Double?, request: @escaping Request) {
         countLeft = count
+        self.request = request
         end = seconds.map { ContinuousClock.now + .seconds($0) }
     }
 
-    /// Finds where to begin: after a token, or after everything that is there now.
-    mutating func begin(since: String?, _ show: Show) async throws {
-        guard let since else {
-            token = try await connection.preferenceChanges(since: nil).token
-            return
-        }
+    /// Follows the feed to its end.
+    /// - Parameters:
+    ///   - key: the member that holds a page's entries.
+    ///   - since: the token to begin after; nil for after everything that is there now.
+    ///   - changes: reads a page of the whole feed.
+    ///   - show: is given each page that has entries, and these.
+    mutating func follow(
+        _ key: String, since: String?, on connection: Connection,
+        changes: (JSONValue) async throws -> ServiceResponse, show: (JSONValue, [JSONValue]) -> Void
+    ) async throws {
+        // A cluster that cannot be reached, or a token that is no good, is told of at once; later ones are waited for.
         token = since
-        try take(try await connection.send(try request(seconds: 0)).checked(), show)
+        if since == nil {
+            token = try await connection.feed(key, since: nil, changes).token
+        } else {
+            take(try await connection.send(try poll(seconds: 0)).checked().json(), key, show)
+        }
+        while let page = try await next(on: connection) { take(page, key, show) }
     }
 
-    /// Waits for changes.
-    /// - Returns: false once it has come to its end.
-    mutating func next(_ show: Show) async throws -> Bool {
-        if countLeft == 0 { return false }
+    /// Waits for a page; nil once it has come to its end.
+    private func next(on connection: Connection) async throws -> JSONValue? {
+        if countLeft == 0 { return nil }
         let left = end.map { ($0 - .now) / .seconds(1) } ?? .infinity
-        if left <= 0 { return false }
+        if left <= 0 { return nil }
         // Whole seconds, so the last poll may end a little after its time.
-        var request = try request(seconds: Int64(min(left, Self.pollSecondsMax).rounded(.up)))
+        var request = try poll(seconds: Int64(min(left, Self.pollSecondsMax).rounded(.up)))
         request.waitsForConnection = true
         request.patienceSeconds = left
         // Without an end it is tried for ever; with one, patience ends shortly before it.
@@ -108,31 +127,24 @@ struct PreferenceWatching {
             response = try await connection.client.send(request)
         } catch let error as ServiceUnreachable {
             guard end != nil else { throw CommandFailure(error.description) }
-            return false
+            return nil
         } catch let error as ServiceClientError {
             throw CommandFailure(error)
         }
-        if end != nil, [429, 503].contains(response.status) { return false }
-        try take(response.checked(), show)
-        return true
+        if end != nil, [429, 503].contains(response.status) { return nil }
+        return try response.checked().json()
     }
 
-    private func request(seconds: Int64) throws -> ServiceRequest {
-        var request = try connection.preferencesRequest(
-            "watch",
-            .members([
-                "syncToken": token.map { .string($0) }, "timeout": .integer(seconds),
-                "resultsLimit": countLeft.map { .integer(Int64($0)) },
-            ]))
+    private func poll(seconds: Int64) throws -> ServiceRequest {
+        var request = try request(token, seconds, countLeft)
         request.timeoutSeconds = seconds + Self.graceSeconds
         return request
     }
 
-    private mutating func take(_ response: ServiceResponse, _ show: Show) throws {
-        let page = try response.json()
+    private mutating func take(_ page: JSONValue, _ key: String, _ show: (JSONValue, [JSONValue]) -> Void) {
         token = page["syncToken"]?.string ?? token
-        let changes = page["changes"]?.array ?? []
-        countLeft = countLeft.map { max($0 - changes.count, 0) }
-        if !changes.isEmpty { show(changes, token) }
+        let entries = page[key]?.array ?? []
+        countLeft = countLeft.map { max($0 - entries.count, 0) }
+        if !entries.isEmpty { show(page, entries) }
     }
 }

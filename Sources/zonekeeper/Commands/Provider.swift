@@ -81,15 +81,13 @@ struct ProviderListCommand: ClientCommand {
     @OptionGroup var options: ClientOptions
 
     func run(on connection: Connection) async throws {
-        let response = try await connection.administer("GET", "providers")
-        let table = Table(
-            try response.entries("providers"),
+        try list(
+            try await connection.administer("GET", "providers"), "providers", nothing: "no identity providers",
             [
                 ("PROVIDER", { $0.text("name") }), ("ISSUER", { $0.text("issuer") }),
                 ("CLIENT ID", { $0.text("clientID") }),
                 ("SIGN-UP", { $0["allowsSignUp"] == .bool(true) ? "yes" : "no" }),
             ])
-        try show(response, table.rows.isEmpty ? "no identity providers" : table.text)
     }
 }
 

@@ -192,13 +192,9 @@ struct RecordChangesCommand: ClientCommand {
             let response = try await connection.send(
                 try connection.request("private", "changes/zone", .members(["zones": .array([request])]))
             ).checked()
-            guard let page = try response.json()["zones"]?.array?.first else {
-                throw CommandFailure("the answer has no zone in it. Is this a Zonekeeper node?")
-            }
+            let page = try needed(response.entries("zones").first, "zone")
             if let code = page["serverErrorCode"]?.string { throw CommandFailure("\(code): \(page.text("reason"))") }
-            guard let next = page["syncToken"]?.string else {
-                throw CommandFailure("the answer has no sync token in it. Is this a Zonekeeper node?")
-            }
+            let next = try needed(page["syncToken"]?.string, "sync token")
             records += page["records"]?.array ?? []
             token = next
             if page["moreComing"] != .bool(true) { return (records, next) }

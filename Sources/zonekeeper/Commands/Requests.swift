@@ -2,7 +2,6 @@ import ArgumentParser
 import RecordModel
 import ServiceClient
 
-/// `zonekeeper requests`
 struct RequestsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "requests",
@@ -110,7 +109,6 @@ enum RequestTable {
     }
 }
 
-/// `zonekeeper requests list`
 struct RequestsListCommand: ClientCommand {
     static let configuration = CommandConfiguration(
         commandName: "list", abstract: "List requests, the newest first.",
@@ -141,7 +139,6 @@ struct RequestsListCommand: ClientCommand {
     }
 }
 
-/// `zonekeeper requests watch`
 struct RequestsWatchCommand: ClientCommand {
     static let configuration = CommandConfiguration(
         commandName: "watch", abstract: "Print requests as they are answered, until it is stopped.",
@@ -240,7 +237,6 @@ struct RequestWatching {
     }
 }
 
-/// `zonekeeper requests show`
 struct RequestsShowCommand: ClientCommand {
     static let configuration = CommandConfiguration(
         commandName: "show", abstract: "Show one request: its way through the nodes, and what refused it.")

@@ -19,16 +19,15 @@ struct RoleListCommand: ClientCommand {
 
     func run(on connection: Connection) async throws {
         let response = try await connection.administerPlace("GET", "roles")
-        let roles = try response.entries("roles")
-        try show(response, roles.isEmpty ? "no roles" : Self.table(roles))
+        try list(response, "roles", nothing: "no roles", Self.columns)
     }
 
-    static func table(_ roles: [JSONValue]) -> String {
+    static var columns: [Table.Column] {
         func members(_ role: JSONValue) -> String {
             let members = role["members"]?.array ?? []
             return members.isEmpty ? "(none)" : members.map(\.plainText).joined(separator: ", ")
         }
-        return Table(roles, [("ROLE", { $0.text("name") }), ("MEMBERS", members)]).text
+        return [("ROLE", { $0.text("name") }), ("MEMBERS", members)]
     }
 }
 

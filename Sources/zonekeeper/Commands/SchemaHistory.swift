@@ -2,7 +2,6 @@ import ArgumentParser
 import RecordModel
 import ServiceClient
 
-/// `zonekeeper schema history`
 struct SchemaHistoryCommand: ClientCommand {
     static let configuration = CommandConfiguration(
         commandName: "history", abstract: "List the versions of a schema that are kept: when each came, and by whom.",
@@ -19,17 +18,15 @@ struct SchemaHistoryCommand: ClientCommand {
     func run(on connection: Connection) async throws {
         let response = try await connection.administerPlace(
             "GET", "schema/history", parameters: ["before": before.map(String.init)])
-        let table = Table(
-            try response.entries("versions"),
+        try list(
+            response, "versions", nothing: "no earlier version is kept",
             [
                 ("VERSION", { $0.text("version") }), ("TIME", { $0.time("time") }), ("CAUSE", { $0.text("cause") }),
                 ("TYPES", { $0.text("types") }), ("BY", { $0.text("actor") }),
             ])
-        try show(response, table.rows.isEmpty ? "no earlier version is kept" : table.text)
     }
 }
 
-/// `zonekeeper schema restore`
 struct SchemaRestoreCommand: ClientCommand {
     static let configuration = CommandConfiguration(
         commandName: "restore", abstract: "Make a schema what an earlier version of it was.",
@@ -65,7 +62,6 @@ struct SchemaRestoreCommand: ClientCommand {
     }
 }
 
-/// `zonekeeper schema code`
 struct SchemaCodeCommand: ClientCommand {
     static let configuration = CommandConfiguration(
         commandName: "code", abstract: "Print Swift code for the records of a schema.",

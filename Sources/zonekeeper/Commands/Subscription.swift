@@ -2,7 +2,6 @@ import ArgumentParser
 import RecordModel
 import ServiceClient
 
-/// `zonekeeper subscription`
 struct SubscriptionCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "subscription",
@@ -32,15 +31,12 @@ struct SubscriptionDatabase: ParsableArguments {
         var request = try connection.request(name, "subscriptions/modify", json)
         request.isRepeatable = operation != "delete"
         let response = try await connection.send(request).checked()
-        guard let item = try response.entries("subscriptions").first else {
-            throw CommandFailure("the answer has no subscription in it. Is this a Zonekeeper node?")
-        }
+        let item = try needed(response.entries("subscriptions").first, "subscription")
         if let code = item["serverErrorCode"]?.string { throw CommandFailure("\(code): \(item.text("reason"))") }
         return (response, item)
     }
 }
 
-/// `zonekeeper subscription list`
 struct SubscriptionListCommand: ClientCommand {
     static let configuration = CommandConfiguration(
         commandName: "list", abstract: "List the user's subscriptions to a database.",
@@ -62,22 +58,19 @@ struct SubscriptionListCommand: ClientCommand {
     func run(on connection: Connection) async throws {
         if let user { return try await list(of: user, on: connection) }
         let request = try connection.request(database.name, "subscriptions/list", .object([]))
-        let response = try await connection.send(request).checked()
-        let table = Table(
-            try response.entries("subscriptions"),
+        try list(
+            try await connection.send(request).checked(), "subscriptions",
             [
                 ("ID", { $0.text("subscriptionID") }), ("TYPE", { $0.text("subscriptionType") }),
                 ("ZONE", { $0["zoneID"]?.text("zoneName") ?? "all" }),
                 ("RECORD TYPE", { $0["query"]?["recordType"]?.string ?? $0["recordType"]?.string ?? "all" }),
                 ("FIRES ON", { ($0["firesOn"]?.array ?? []).compactMap(\.string).joined(separator: " ") }),
             ])
-        try show(response, table.text)
     }
 
     private func list(of user: String, on connection: Connection) async throws {
-        let response = try await connection.administerPlace("GET", "subscriptions", parameters: ["user": user])
-        let table = Table(
-            try response.entries("subscriptions"),
+        try list(
+            try await connection.administerPlace("GET", "subscriptions", parameters: ["user": user]), "subscriptions",
             [
                 ("ID", { $0.text("subscriptionID") }), ("TYPE", { $0.text("subscriptionType") }),
                 ("DATABASE", { $0.text("database") }), ("ZONE", { $0["zone"]?.string ?? "all" }),
@@ -85,11 +78,9 @@ struct SubscriptionListCommand: ClientCommand {
                 ("FILTERS", { ($0["fields"]?.array ?? []).compactMap(\.string).joined(separator: " ") }),
                 ("FIRES ON", { ($0["firesOn"]?.array ?? []).compactMap(\.string).joined(separator: " ") }),
             ])
-        try show(response, table.text)
     }
 }
 
-/// `zonekeeper subscription create`
 struct SubscriptionCreateCommand: ClientCommand {
     static let configuration = CommandConfiguration(
         commandName: "create",
@@ -155,7 +146,6 @@ struct SubscriptionCreateCommand: ClientCommand {
     }
 }
 
-/// `zonekeeper subscription delete`
 struct SubscriptionDeleteCommand: ClientCommand {
     static let configuration = CommandConfiguration(commandName: "delete", abstract: "Delete a subscription.")
 
@@ -172,14 +162,12 @@ struct SubscriptionDeleteCommand: ClientCommand {
     }
 }
 
-/// `zonekeeper notifications`
 struct NotificationsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "notifications", abstract: "Follow what a user is told of.",
         subcommands: [NotificationsWatchCommand.self])
 }
 
-/// `zonekeeper notifications watch`
 struct NotificationsWatchCommand: ClientCommand {
     static let configuration = CommandConfiguration(
         commandName: "watch",
@@ -203,44 +191,20 @@ struct NotificationsWatchCommand: ClientCommand {
     }
 
     func run(on connection: Connection) async throws {
-        let end = (options.timeout?.seconds).map { ContinuousClock.now + .seconds($0) }
-        var left = count ?? .max
-        var token = since
-        if token == nil { token = try await present(on: connection) }
-        while left > 0 {
-            let seconds = end.map { ($0 - .now) / .seconds(1) } ?? .infinity
-            if seconds <= 0 { break }
-            let wait = Int64(min(seconds, 30).rounded(.up))
-            var request = try connection.notificationsRequest(
+        var watching = FeedWatching(count: count, seconds: options.timeout?.seconds) { token, wait, left in
+            try connection.notificationsRequest(
                 "watch",
                 .members([
                     "syncToken": token.map { .string($0) }, "timeout": .integer(wait),
-                    "resultsLimit": .integer(Int64(min(left, 200))),
+                    "resultsLimit": .integer(Int64(min(left ?? .max, 200))),
                 ]))
-            request.timeoutSeconds = wait + 15
-            request.waitsForConnection = true
-            request.patienceSeconds = seconds
-            let page = try await connection.send(request).checked().json()
-            token = page["syncToken"]?.string ?? token
-            let found = page["notifications"]?.array ?? []
-            left -= found.count
-            if found.isEmpty { continue }
-            Console.printPart(
-                options.json ? page.plainText + "\n" : found.map { Self.line($0) + "\n" }.joined())
         }
-        if !options.json { print("token \(token ?? "")") }
-    }
-
-    /// The token after everything that was told.
-    private func present(on connection: Connection) async throws -> String? {
-        var token: String?
-        while true {
-            let request = try connection.notificationsRequest(
-                "changes", .members(["syncToken": token.map { .string($0) }]))
-            let page = try await connection.send(request).checked().json()
-            token = page["syncToken"]?.string
-            if page["moreComing"] != .bool(true) { return token }
+        try await watching.follow("notifications", since: since, on: connection) {
+            try await connection.send(try connection.notificationsRequest("changes", $0)).checked()
+        } show: { page, found in
+            Console.printPart(options.json ? page.plainText + "\n" : found.map { Self.line($0) + "\n" }.joined())
         }
+        if !options.json { print("token \(watching.token ?? "")") }
     }
 
     /// A notification as people read it, on one line.

@@ -2,7 +2,6 @@ import ArgumentParser
 import RecordModel
 import ServiceClient
 
-/// `zonekeeper telemetry`
 struct TelemetryCommand: ClientCommand {
     static let configuration = CommandConfiguration(
         commandName: "telemetry",

@@ -46,47 +46,46 @@ struct UsageCommand: ClientCommand {
         if !report.differences.isEmpty { throw ExitCode.failure }
     }
 
-    private func environments(_ connection: Connection) -> [String] {
-        connection.settings.environmentNamed.map { [$0] } ?? ["development", "production"]
+    /// What becomes of each environment that is asked for.
+    private func environments<Answer>(
+        on connection: Connection, _ ask: (_ container: String, _ environment: String) async throws -> Answer
+    ) async throws -> [(title: String, environment: String, answer: Answer)] {
+        let container = try connection.container()
+        let names = connection.settings.environmentNamed.map { [$0] } ?? ["development", "production"]
+        var answers: [(title: String, environment: String, answer: Answer)] = []
+        for name in names { answers.append(("\(container), \(name)", name, try await ask(container, name))) }
+        return answers
     }
 
     private func showTypes(on connection: Connection) async throws {
-        let container = try connection.container()
-        var answers: [(environment: String, types: UsageByType)] = []
-        for environment in environments(connection) {
+        let answers = try await environments(on: connection) { container, environment in
             var types = UsageByType()
             try await connection.administerPages(
                 "usage",
                 parameters: ["container": container, "environment": environment, "user": user, "types": "true"],
                 isSlow: true
             ) { types.add($0) }
-            answers.append((environment, types))
+            return types
         }
-        let json = answers.map { ($0.environment, $0.types.json) }
         try show(
-            .members(["environments": .object(json.map { JSONValue.Member($0.0, $0.1) })]),
-            answers.map { "\(container), \($0.environment)\n\n\($0.types.text)" }.joined(separator: "\n\n"))
+            .members(["environments": .object(answers.map { JSONValue.Member($0.environment, $0.answer.json) })]),
+            answers.map { "\($0.title)\n\n\($0.answer.text)" }.joined(separator: "\n\n"))
     }
 
     private func showDays(on connection: Connection) async throws {
-        let container = try connection.container()
-        var answers: [(environment: String, json: JSONValue)] = []
-        for environment in environments(connection) {
-            let response = try await connection.administer(
-                "GET", "usage/days", parameters: ["container": container, "environment": environment])
-            answers.append((environment, try response.json()))
+        let answers = try await environments(on: connection) { container, environment in
+            try await connection.administer(
+                "GET", "usage/days", parameters: ["container": container, "environment": environment]
+            ).json()
         }
         try show(
-            .members(["environments": .array(answers.map(\.json))]),
-            answers.map { "\(container), \($0.environment)\n\n\(UsageByDay.text($0.json))" }
-                .joined(separator: "\n\n"))
+            .members(["environments": .array(answers.map(\.answer))]),
+            answers.map { "\($0.title)\n\n\(UsageByDay.text($0.answer))" }.joined(separator: "\n\n"))
     }
 
     /// What the cluster says of each environment that is asked for, all pages of it.
     private func answers(on connection: Connection) async throws -> [JSONValue] {
-        let container = try connection.container()
-        var answers: [JSONValue] = []
-        for environment in environments(connection) {
+        try await environments(on: connection) { container, environment in
             var pages = UsagePages()
             try await connection.administerPages(
                 "usage",
@@ -95,9 +94,8 @@ struct UsageCommand: ClientCommand {
                     "verify": verify.parameter,
                 ], isSlow: verify
             ) { pages.add($0) }
-            answers.append(pages.whole)
-        }
-        return answers
+            return pages.whole
+        }.map(\.answer)
     }
 }
 

@@ -25,11 +25,7 @@ struct UserCreateCommand: ClientCommand {
     @Argument(help: "A name, for administrators only; unique.")
     var name: String
 
-    @Flag(help: "Ask for a password at the terminal, twice.")
-    var password = false
-
-    @Flag(help: "Read a password from standard input, one line.")
-    var passwordStdin = false
+    @OptionGroup var password: NewPasswordOptions
 
     @Option(help: "By which other users may look the user up; unique.")
     var email: String?
@@ -45,16 +41,8 @@ struct UserCreateCommand: ClientCommand {
 
     @OptionGroup var identity: IdentityOptions
 
-    func validate() throws {
-        if password, passwordStdin {
-            throw ValidationError("either --password or --password-stdin is expected, not both")
-        }
-    }
-
     func run(on connection: Connection) async throws {
-        let secret =
-            password || passwordStdin
-            ? try PasswordInput.read("password of \(name)", isFromStandardInput: passwordStdin, isNew: true) : nil
+        let secret = try password.secret(of: name)
         let body = JSONValue.members([
             "name": .string(name), "email": email.map { .string($0) }, "givenName": givenName.map { .string($0) },
             "familyName": familyName.map { .string($0) }, "discoverable": .bool(discoverable),
@@ -221,12 +209,8 @@ struct UserSignInCommand: ClientCommand {
         request.patienceSeconds = connection.settings.patienceSeconds ?? 0
         let response = try await connection.send(request).checked()
         let json = try response.json()
-        guard let token = json["ckWebAuthToken"]?.string, !token.isEmpty else {
-            throw CommandFailure("the answer has no token in it. Is this a Zonekeeper node?")
-        }
-        if let tokenFile {
-            try PrivateFile.replace(tokenFile, with: token + "\n")
-        }
+        let token = try needed(json["ckWebAuthToken"]?.string.flatMap { $0.isEmpty ? nil : $0 }, "token")
+        if let tokenFile { try PrivateFile.replace(tokenFile, with: token + "\n") }
         let use =
             tokenFile.map { "use it  export ZONEKEEPER_WEB_AUTH_TOKEN_FILE=\($0)" }
             ?? "token   \(token)\nuse it  export ZONEKEEPER_WEB_AUTH_TOKEN=\(token)"
@@ -245,6 +229,29 @@ struct UserSignOutCommand: ClientCommand {
         request.credentials = try connection.userCredentials()
         let response = try await connection.send(request).checked()
         try show(response, "signed out; the session's tokens are worth nothing now")
+    }
+}
+
+/// A password for somebody who has none yet, if any.
+struct NewPasswordOptions: ParsableArguments {
+    @Flag(help: "Ask for a password at the terminal, twice.")
+    var password = false
+
+    @Flag(help: "Read a password from standard input, one line.")
+    var passwordStdin = false
+
+    func validate() throws {
+        if password, passwordStdin {
+            throw ValidationError("either --password or --password-stdin is expected, not both")
+        }
+    }
+
+    var isGiven: Bool { password || passwordStdin }
+
+    /// Nil where none is given.
+    func secret(of name: String) throws -> String? {
+        guard isGiven else { return nil }
+        return try PasswordInput.read("password of \(name)", isFromStandardInput: passwordStdin, isNew: true)
     }
 }
 

@@ -2,7 +2,6 @@ import ArgumentParser
 import RecordModel
 import ServiceClient
 
-/// `zonekeeper webhook`
 struct WebhookCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "webhook",
@@ -58,7 +57,6 @@ struct WebhookScope: ParsableArguments {
     }
 }
 
-/// `zonekeeper webhook create`
 struct WebhookCreateCommand: ClientCommand {
     static let configuration = CommandConfiguration(
         commandName: "create", abstract: "Make a webhook, and print the secret that its deliveries are signed with.",
@@ -79,7 +77,6 @@ struct WebhookCreateCommand: ClientCommand {
     }
 }
 
-/// `zonekeeper webhook list`
 struct WebhookListCommand: ClientCommand {
     static let configuration = CommandConfiguration(
         commandName: "list", abstract: "List the webhooks of the container's environment, without their secrets.")
@@ -87,20 +84,17 @@ struct WebhookListCommand: ClientCommand {
     @OptionGroup var options: ClientOptions
 
     func run(on connection: Connection) async throws {
-        let response = try await connection.administerPlace("GET", "webhooks")
-        let table = Table(
-            try response.entries("webhooks"),
+        try list(
+            try await connection.administerPlace("GET", "webhooks"), "webhooks", nothing: "no webhooks",
             [
                 ("WEBHOOK", { $0.text("name") }), ("URL", { $0.text("url") }),
                 ("RECORD TYPES", { ($0["recordTypes"]?.array ?? []).compactMap(\.string).joined(separator: " ") }),
                 ("PRIVATE", { $0["private"] == .bool(true) ? "yes" : "no" }), ("STATE", { $0.text("state") }),
                 ("REASON", { $0["reason"]?.string ?? "" }),
             ])
-        try show(response, table.rows.isEmpty ? "no webhooks" : table.text)
     }
 }
 
-/// `zonekeeper webhook update`
 struct WebhookUpdateCommand: ClientCommand {
     static let configuration = CommandConfiguration(
         commandName: "update", abstract: "Change a webhook, its secret, or whether it is enabled.",
@@ -147,7 +141,6 @@ struct WebhookUpdateCommand: ClientCommand {
     }
 }
 
-/// `zonekeeper webhook test`
 struct WebhookTestCommand: ClientCommand {
     static let configuration = CommandConfiguration(
         commandName: "test", abstract: "Send a delivery that tells of nothing, once, and show what was answered.")
@@ -167,7 +160,6 @@ struct WebhookTestCommand: ClientCommand {
     }
 }
 
-/// `zonekeeper webhook delete`
 struct WebhookDeleteCommand: ClientCommand {
     static let configuration = CommandConfiguration(
         commandName: "delete", abstract: "Remove a webhook, with what waits to be delivered.")
@@ -182,7 +174,6 @@ struct WebhookDeleteCommand: ClientCommand {
     }
 }
 
-/// `zonekeeper webhook deliveries`
 struct WebhookDeliveriesCommand: ClientCommand {
     static let configuration = CommandConfiguration(
         commandName: "deliveries", abstract: "Show how the last deliveries to a webhook went, the newest first.")

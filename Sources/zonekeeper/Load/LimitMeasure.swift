@@ -97,10 +97,16 @@ struct LimitMeasure: Hashable, Sendable {
 }
 
 /// Whether a run kept to the limit that was expected.
-enum LimitVerdict: Hashable, Sendable {
-    case kept
-    case missed(String)
-    case unknown(String)
+struct LimitVerdict: Hashable, Sendable {
+    enum Kind: String, Hashable, Sendable {
+        case kept, missed, unknown
+    }
+
+    let kind: Kind
+    /// Why not; nil where it was kept.
+    let reason: String?
+
+    private init(_ kind: Kind, _ reason: String? = nil) { (self.kind, self.reason) = (kind, reason) }
 
     /// A limit is kept where over T seconds of more demand at most limit x (T + 1 s) was accepted, and no less than
     /// limit x T.
@@ -110,7 +116,8 @@ enum LimitVerdict: Hashable, Sendable {
     ///   - testerIsLimit: why the tester may not have sent in time, if so.
     init(_ measure: LimitMeasure?, limit: Double, tolerance: Double, testerIsLimit: String?) {
         guard let measure else {
-            self = .unknown(
+            self.init(
+                .unknown,
                 testerIsLimit
                     ?? "never in a whole second did nodes answer more requests than \(LoadReport.short(limit)): "
                     + "raise --rate")
@@ -120,16 +127,16 @@ enum LimitVerdict: Hashable, Sendable {
         // Requests come whole.
         if accepted > measure.allowedMax + 1 {
             let most = String(measure.allowedMax, digits: 1)
-            self = .missed("\(measure.accepted) were accepted, and limit x (time + 1 s) is \(most)")
+            self.init(.missed, "\(measure.accepted) were accepted, and limit x (time + 1 s) is \(most)")
         } else if accepted < measure.allowed * (1 - tolerance) - 1 {
             let off = String(off: (measure.ratio - 1) * 100)
-            self =
-                Self.excuse(measure, testerIsLimit).map { .unknown($0) }
-                ?? .missed("accepted was \(off) of limit x time, and -\(String(percent: tolerance)) is tolerated")
+            let missed = "accepted was \(off) of limit x time, and -\(String(percent: tolerance)) is tolerated"
+            let excuse = Self.excuse(measure, testerIsLimit)
+            self.init(excuse == nil ? .missed : .unknown, excuse ?? missed)
         } else if measure.seconds < Self.secondsMin(tolerance) {
-            self = .unknown(Self.tooShort(measure, limit: limit, tolerance))
+            self.init(.unknown, Self.tooShort(measure, limit: limit, tolerance))
         } else {
-            self = .kept
+            self.init(.kept)
         }
     }
 
@@ -153,25 +160,10 @@ enum LimitVerdict: Hashable, Sendable {
 
     /// For CI: 0 kept, 1 missed, 3 not known.
     var exitCode: Int32 {
-        switch self {
+        switch kind {
         case .kept: 0
         case .missed: 1
         case .unknown: 3
-        }
-    }
-
-    var name: String {
-        switch self {
-        case .kept: "kept"
-        case .missed: "missed"
-        case .unknown: "unknown"
-        }
-    }
-
-    var reason: String? {
-        switch self {
-        case .kept: nil
-        case .missed(let reason), .unknown(let reason): reason
         }
     }
 }

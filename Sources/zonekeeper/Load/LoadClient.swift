@@ -100,15 +100,7 @@ struct LoadClient: Sendable {
         precondition(!targets.isEmpty, "a client without targets")
         self.targets = targets
         self.timeoutSeconds = timeoutSeconds
-        var configuration = HTTPClient.Configuration(redirectConfiguration: .disallow)
-        configuration.httpVersion = .http1Only
-        configuration.maximumUsesPerConnection = nil
-        configuration.timeout.connect = .seconds(3)
-        // A node that is down is to be named at once and not after three seconds of tries.
-        configuration.connectionPool.retryConnectionEstablishment = false
-        configuration.connectionPool.idleTimeout = .seconds(3_600)
-        configuration.tlsConfiguration = try ServiceClient.tls(authority: authority)
-        http = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
+        http = try ServiceClient.http(authority: authority)
     }
 
     /// Closes the connections; to be called once, at the end.

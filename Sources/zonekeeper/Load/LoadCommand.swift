@@ -175,7 +175,7 @@ struct LoadCommand: AsyncParsableCommand {
             mix: wanted, pace: pace.pace, bound: pace.bound, place: place, recordType: type, records: records,
             connections: limits.findLimit ? pace.openConnectionCount : pace.connectionCount, seed: pace.seed,
             timeoutSeconds: pace.timeout, nodes: nodes,
-            behaviours: limits.onThrottled.choice, users: users,
+            behaviours: limits.onThrottled, users: users,
             assetBytes: assetSize?.bytes ?? LoadSettings.assetBytesStandard)
     }
 
@@ -216,13 +216,9 @@ struct AssetSize: ExpressibleByArgument, Hashable {
     }
 }
 
-extension LoadMix: ExpressibleByArgument {
-    init?(argument: String) { self.init(argument) }
-}
+extension LoadMix: ExpressibleByArgument {}
 
 extension NodePattern: ExpressibleByArgument {
-    init?(argument: String) { self.init(argument) }
-
     var defaultValueDescription: String { name }
 }
 
@@ -234,7 +230,7 @@ struct LoadPaceOptions: ParsableArguments {
     @Option(
         help:
             "Open loop: constant, ramp:10-400, step:100,200,400, spike:400 (over --rate, in the middle fifth) or soak.")
-    var profile = LoadProfileArgument(text: .constant, name: "constant")
+    var profile = LoadProfileText.constant
 
     @Option(help: "Open loop: poisson (as from independent users) or even.")
     var arrivals: ArrivalSchedule.Spacing = .poisson
@@ -264,10 +260,10 @@ struct LoadPaceOptions: ParsableArguments {
     var timeout = 10
 
     func validate() throws {
-        if profile.text.hasOwnRates, rate != nil {
+        if profile.hasOwnRates, rate != nil {
             throw ValidationError("--profile \(profile.name) says its rates itself: leave --rate out")
         }
-        if !profile.text.hasOwnRates, profile.text != .constant, rate == nil {
+        if !profile.hasOwnRates, profile != .constant, rate == nil {
             throw ValidationError("--profile \(profile.name) needs --rate")
         }
         if isOpen, concurrency != nil {
@@ -283,13 +279,13 @@ struct LoadPaceOptions: ParsableArguments {
         }
     }
 
-    private var isOpen: Bool { rate != nil || profile.text.hasOwnRates }
+    private var isOpen: Bool { rate != nil || profile.hasOwnRates }
 
-    var bound: LoadBound { LoadBound(seconds: duration ?? profile.text.defaultSeconds, count: count) }
+    var bound: LoadBound { LoadBound(seconds: duration ?? profile.defaultSeconds, count: count) }
 
     var pace: LoadPace {
         guard isOpen else { return .closed(concurrency: concurrency ?? 16) }
-        let profile = profile.text.profile(rate: rate?.perSecond ?? 1, seconds: bound.seconds ?? 30)
+        let profile = profile.profile(rate: rate?.perSecond ?? 1, seconds: bound.seconds ?? 30)
         return .open(profile: profile, spacing: arrivals, outstandingMax: maxOutstanding)
     }
 
@@ -299,25 +295,15 @@ struct LoadPaceOptions: ParsableArguments {
     var openConnectionCount: Int { connections ?? 64 }
 }
 
-private func check(_ name: String, _ value: Int, _ range: ClosedRange<Int>) throws {
+/// - Throws: `ValidationError` where an option's value is out of range.
+func check(_ name: String, _ value: Int, _ range: ClosedRange<Int>) throws {
     guard range.contains(value) else {
         throw ValidationError("\(name): \(range.lowerBound) to \(range.upperBound) is expected, not \(value)")
     }
 }
 
-/// How the rate goes, as it was typed.
-struct LoadProfileArgument: ExpressibleByArgument, Hashable {
-    var text: LoadProfileText
-    var name: String
-
+extension LoadProfileText: ExpressibleByArgument {
     var defaultValueDescription: String { name }
-}
-
-extension LoadProfileArgument {
-    init?(argument: String) {
-        guard let text = LoadProfileText(argument) else { return nil }
-        self.init(text: text, name: argument)
-    }
 }
 
 /// Requests a second, as `500`, `0.5` or `500/s`.
@@ -337,7 +323,7 @@ extension ArrivalSchedule.Spacing: ExpressibleByArgument {}
 struct LoadLimitOptions: ParsableArguments {
     @Option(
         help: "Clients that are told to slow down: ignore, honour or back-off, or shares such as honour:1,ignore:9.")
-    var onThrottled = BehaviourShares(.ignore)
+    var onThrottled = WeightedChoice([(ThrottleBehaviour.ignore, 1)])
 
     @Option(
         help: ArgumentHelp(
@@ -377,9 +363,7 @@ struct LoadLimitOptions: ParsableArguments {
     var calibrate = false
 
     func validate() throws {
-        if let limit, !(1...1_000_000).contains(limit) {
-            throw ValidationError("--limit: 1 to 1000000 is expected, not \(limit)")
-        }
+        if let limit { try check("--limit", limit, 1...1_000_000) }
         if findLimit, calibrate { throw ValidationError("--find-limit and --calibrate: give one of them") }
         if findLimit, expectLimit != nil {
             throw ValidationError("--expect-limit judges one run and --find-limit makes several: give one of them")
@@ -394,20 +378,8 @@ struct LoadLimitOptions: ParsableArguments {
     }
 }
 
-/// Kinds of clients with their weights.
-struct BehaviourShares: ExpressibleByArgument, Hashable {
-    var choice: WeightedChoice<ThrottleBehaviour>
-
-    init(_ behaviour: ThrottleBehaviour) { choice = WeightedChoice([(behaviour, 1)]) }
-
-    init?(argument: String) {
-        guard let choice = WeightedChoice.parse(argument, value: { ThrottleBehaviour(rawValue: $0) }) else {
-            return nil
-        }
-        self.choice = choice
-    }
-
-    var defaultValueDescription: String { choice.values[0].rawValue }
+extension WeightedChoice: ExpressibleByArgument where Value == ThrottleBehaviour {
+    var defaultValueDescription: String { values[0].rawValue }
 }
 
 /// A part of something, as `2%` or `0.02`.

@@ -73,13 +73,13 @@ struct LoadMix: Hashable, Sendable {
 
     /// Reads `cloudkit-2019`, an operation, or operations with weights such as `create:1,update:2,read:7`; nil for
     /// anything else.
-    init?(_ text: String) {
-        if text == Self.cloudKit2019.name {
+    init?(argument: String) {
+        if argument == Self.cloudKit2019.name {
             self = .cloudKit2019
             return
         }
-        guard let choice = WeightedChoice.parse(text, value: { LoadOperation(rawValue: $0) }) else { return nil }
-        self.init(name: text, choice: choice)
+        guard let choice = WeightedChoice<LoadOperation>(argument: argument) else { return nil }
+        self.init(name: argument, choice: choice)
     }
 }
 
@@ -128,24 +128,23 @@ struct WeightedChoice<Value: Hashable & Sendable>: Hashable, Sendable {
         }
         return values.count - 1
     }
+}
 
-    /// What part of the draws a value gets, 0 to 1.
-    func share(_ index: Int) -> Double { weights[index] / total }
-
+extension WeightedChoice where Value: RawRepresentable<String> {
     /// Reads `name` or `name:3,other:1`.
     /// - Returns: nil where a name is unknown or comes twice, or a weight is not a number above 0.
-    static func parse(_ text: String, value: (String) -> Value?) -> WeightedChoice? {
+    init?(argument: String) {
         var shares: [(Value, Double)] = []
-        for part in text.split(separator: ",", omittingEmptySubsequences: false) {
+        for part in argument.split(separator: ",", omittingEmptySubsequences: false) {
             let words = part.split(separator: ":", omittingEmptySubsequences: false)
-            guard (1...2).contains(words.count), let value = value(String(words[0])) else { return nil }
+            guard (1...2).contains(words.count), let value = Value(rawValue: String(words[0])) else { return nil }
             guard let weight = words.count == 2 ? Double(words[1]) : 1, weight > 0, weight <= 1_000_000 else {
                 return nil
             }
             guard !shares.contains(where: { $0.0 == value }) else { return nil }
             shares.append((value, weight))
         }
-        return shares.isEmpty ? nil : WeightedChoice(shares)
+        self.init(shares)
     }
 }
 

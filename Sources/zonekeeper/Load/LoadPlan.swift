@@ -68,12 +68,6 @@ struct ArrivalSchedule: Sendable {
         random = LoadRandom(seed: seed)
     }
 
-    /// - Parameter rate: arrivals a second, above 0.
-    init(rate: Double, spacing: Spacing, bound: LoadBound, seed: UInt64) {
-        precondition(rate > 0 && rate.isFinite, "a rate above 0 is needed, not \(rate)")
-        self.init(profile: .constant(rate), spacing: spacing, bound: bound, seed: seed)
-    }
-
     /// The next arrival, in nanoseconds after the start and never before the last one; nil after the last one.
     mutating func next() -> UInt64? {
         if let count = bound.count, issued >= count { return nil }
@@ -112,8 +106,8 @@ enum NodePattern: Hashable, Sendable {
     case moving(seconds: Double)
 
     /// Reads `even`, `one` or `moving:5`; nil for anything else.
-    init?(_ text: String) {
-        let parts = text.split(separator: ":", omittingEmptySubsequences: false)
+    init?(argument: String) {
+        let parts = argument.split(separator: ":", omittingEmptySubsequences: false)
         switch (parts[0], parts.count) {
         case ("even", 1): self = .even
         case ("one", 1): self = .one

@@ -80,8 +80,8 @@ enum LoadProfileText: Hashable, Sendable {
     case spike(Double)
 
     /// Reads `constant`, `soak`, `ramp:10-400`, `step:100,200,400` or `spike:400`; nil for anything else.
-    init?(_ text: String) {
-        let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+    init?(argument: String) {
+        let parts = argument.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
         let rest = parts.count == 2 ? String(parts[1]) : nil
         func rates(_ separator: Character) -> [Double]? {
             guard let rest else { return nil }
@@ -103,6 +103,9 @@ enum LoadProfileText: Hashable, Sendable {
         default: return nil
         }
     }
+
+    /// As it is typed, without its rates.
+    var name: String { profile(rate: 1, seconds: 1).name }
 
     /// Whether it says its rates itself, so that `--rate` has no place.
     var hasOwnRates: Bool {

@@ -178,7 +178,7 @@ extension LoadReport {
                     "acceptedInOneSecondMax": limit.acceptedInOneSecondMax.map { .count($0) },
                     "acceptedInTenSecondsMax": limit.acceptedInTenSecondsMax.map { .count($0) },
                 ])
-            }, "verdict": verdict.map { .string($0.name) },
+            }, "verdict": verdict.map { .string($0.kind.rawValue) },
             "verdictReason": verdict?.reason.map { .string($0) },
         ])
     }

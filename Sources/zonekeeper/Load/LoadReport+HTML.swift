@@ -28,12 +28,12 @@ extension LoadReport {
     private var badge: String {
         guard let verdict else { return "" }
         let text =
-            switch verdict {
+            switch verdict.kind {
             case .kept: "limit kept"
             case .missed: "limit not kept"
             case .unknown: "limit not judged"
             }
-        return "<p><span class=\"badge \(verdict.name)\">\(text)</span></p>"
+        return "<p><span class=\"badge \(verdict.kind.rawValue)\">\(text)</span></p>"
     }
 
     private var cards: [String] {

@@ -301,11 +301,12 @@ extension LoadReport {
     }
 
     private var verdictSentence: [String] {
-        switch verdict {
-        case .kept?: ["The limit was kept."]
-        case .missed(let reason)?: ["The limit was NOT kept: \(reason)."]
-        case .unknown(let reason)?: ["Whether the limit was kept is not known: \(reason)."]
-        case nil: []
+        guard let verdict else { return [] }
+        let reason = verdict.reason.map { ": \($0)" } ?? ""
+        return switch verdict.kind {
+        case .kept: ["The limit was kept."]
+        case .missed: ["The limit was NOT kept\(reason)."]
+        case .unknown: ["Whether the limit was kept is not known\(reason)."]
         }
     }
 
@@ -352,19 +353,16 @@ extension LoadReport {
     private var testerSentences: [String] {
         var lines: [String] = []
         if let reason = tester.limitReason {
-            lines.append(reason.prefix(1).uppercased() + reason.dropFirst() + ".")
+            lines.append(reason)
         } else if let capacity = tester.capacityPerSecond, seconds > 0 {
             let times = capacity / max(0.001, answeredPerSecond)
             lines.append(
                 "The tester was busy for \(String(percent: (tester.busyShare * 1_000).rounded() / 1_000)) of the time; "
                     + "at that cost it could count \(Self.short(capacity.rounded())) answers a second, "
-                    + "\(Self.short(times)) times what came.")
+                    + "\(Self.short(times)) times what came")
         }
-        if let reason = tester.connectionReason {
-            lines.append(reason.prefix(1).uppercased() + reason.dropFirst() + ".")
-        }
-        if let note = tester.machineNote { lines.append(note.prefix(1).uppercased() + note.dropFirst() + ".") }
-        return lines
+        lines += [tester.connectionReason, tester.machineNote].compactMap(\.self)
+        return lines.map { $0.prefix(1).uppercased() + $0.dropFirst() + "." }
     }
 
     var sentPerSecond: Double { seconds > 0 ? Double(measurement.sent) / seconds : 0 }

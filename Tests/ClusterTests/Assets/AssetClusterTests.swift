@@ -22,7 +22,7 @@ extension WaitingClusterSuites {
         func cluster(_ nodes: Int, _ change: (inout NodeSettings) -> Void = { _ in }) async throws
             -> TestCluster
         {
-            let cluster = try await TestCluster(nodeCount: nodes) { settings in
+            let cluster = try await TestCluster.started(nodeCount: nodes) { settings in
                 settings.assets.roundMilliseconds = 20
                 settings.assets.collectionMilliseconds = 20
                 settings.assets.scrubPauseMilliseconds = 20
@@ -32,8 +32,6 @@ extension WaitingClusterSuites {
                 settings.encryptionKey = [UInt8](repeating: 3, count: 32)
                 change(&settings)
             }
-            try await cluster.start()
-            try await cluster.awaitMaps()
             let install = ShardCommand.record(
                 .installSchema(
                     InstallSchema(

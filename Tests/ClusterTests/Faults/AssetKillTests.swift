@@ -73,9 +73,7 @@ extension ClusterSuites {
 
         @Test("every file whose record was acknowledged is served by every node, byte for byte")
         func killed() async throws {
-            let cluster = try ProcessCluster()
-            try await cluster.startAll()
-            try await cluster.prepare()
+            let cluster = try await ProcessCluster.prepared()
             // The long form carries more in one run than a container may in a month, and leaves more unsaved than a
             // user may in a day: where a node is killed, a file is uploaded and its save fails.
             _ = try await cluster.client.admin(

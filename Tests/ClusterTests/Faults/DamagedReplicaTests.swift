@@ -35,12 +35,10 @@ extension WaitingClusterSuites {
 
         @Test("it is found by comparing with the others, kept as evidence, and built anew from them, unattended")
         func rebuilt() async throws {
-            let cluster = try await TestCluster(nodeCount: 3) { settings in
+            let cluster = try await TestCluster.started(nodeCount: 3) { settings in
                 settings.shardCount = 1
                 settings.scrubIntervalMilliseconds = 100
             }
-            try await cluster.start()
-            try await cluster.awaitMaps()
             let first = try cluster.node(1)
             _ = try await Commands.submit(Commands.installSchema(), to: first)
             for number in Int64(0)..<60 {

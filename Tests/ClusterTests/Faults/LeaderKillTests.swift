@@ -38,9 +38,7 @@ extension WaitingClusterSuites {
 
         @Test("another one commits before it is back; in a soak, within 1.5 s")
         func firstCommitAgain() async throws {
-            let cluster = try ProcessCluster()
-            try await cluster.startAll()
-            try await cluster.prepare()
+            let cluster = try await ProcessCluster.prepared()
             let group = try await group(in: cluster)
             var waits: [Duration] = []
             for kill in 0..<Self.kills {

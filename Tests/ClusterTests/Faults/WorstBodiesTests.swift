@@ -104,9 +104,7 @@ extension ClusterSuites {
             "each is done or refused, no node ends, and another tenant's saves go on after each",
             .timeLimit(.minutes(Soak.isOn ? 240 : 10)))
         func worst() async throws {
-            let cluster = try ProcessCluster()
-            try await cluster.startAll()
-            try await cluster.prepare()
+            let cluster = try await ProcessCluster.prepared()
             try await Self.prepare(cluster)
             let tenant = Tenant(try await ProcessCluster(sharing: cluster, number: 2))
             var answers: [String: Int] = [:]

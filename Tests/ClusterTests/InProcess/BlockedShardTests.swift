@@ -12,9 +12,7 @@ extension WaitingClusterSuites {
     struct BlockedShardTests {
         @Test("holds up no command of the directory, and no lease", .timeLimit(.minutes(1)))
         func directory() async throws {
-            let cluster = try await TestCluster(nodeCount: 1)
-            try await cluster.start()
-            try await cluster.awaitMaps()
+            let cluster = try await TestCluster.started(nodeCount: 1)
             let node = try cluster.node(1)
             let ends = DispatchSemaphore(value: 0)
             let workers = try await node.lane.eventLoop.submit { [lane = node.lane] in

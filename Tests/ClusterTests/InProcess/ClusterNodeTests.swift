@@ -11,9 +11,7 @@ extension ClusterSuites {
     struct ClusterNodeTests {
         @Test("one node is groups of one voter, and keeps what it acknowledged over a restart")
         func oneNode() async throws {
-            let cluster = try await TestCluster(nodeCount: 1)
-            try await cluster.start()
-            try await cluster.awaitMaps()
+            let cluster = try await TestCluster.started(nodeCount: 1)
             #expect(try await Commands.submit(Commands.installSchema(), to: cluster.node(1)) == .schemaInstalled)
             for number in 0..<50 {
                 let outcome = try await Commands.submit(
@@ -38,9 +36,7 @@ extension ClusterSuites {
 
         @Test("three nodes answer for any zone, and go on with two")
         func threeNodes() async throws {
-            let cluster = try await TestCluster(nodeCount: 3)
-            try await cluster.start()
-            try await cluster.awaitMaps()
+            let cluster = try await TestCluster.started(nodeCount: 3)
             #expect(try await Commands.submit(Commands.installSchema(), to: cluster.node(2)) == .schemaInstalled)
             for number in 0..<60 {
                 let writer = try cluster.node(UInt64(number % 3 + 1))

@@ -17,12 +17,10 @@ extension ClusterSuites {
 
         @Test("the largest command is applied from any node, one byte more is refused at once, and its group goes on")
         func largestCommand() async throws {
-            let cluster = try await TestCluster(nodeCount: 3) { settings in
+            let cluster = try await TestCluster.started(nodeCount: 3) { settings in
                 settings.shardCount = 1
                 settings.requestDeadlineMilliseconds = 120_000
             }
-            try await cluster.start()
-            try await cluster.awaitMaps()
             let bytesMax = Entry.commandBytesMax
             let (largest, larger) = (Self.command(bytes: bytesMax), Self.command(bytes: bytesMax + 1))
             #expect(largest.encoded().count == bytesMax)
@@ -57,12 +55,10 @@ extension ClusterSuites {
 
         @Test("an answer that does not fit a frame is an error at once, not a silence until the deadline")
         func answer() async throws {
-            let cluster = try await TestCluster(nodeCount: 3) { settings in
+            let cluster = try await TestCluster.started(nodeCount: 3) { settings in
                 settings.shardCount = 1
                 settings.requestDeadlineMilliseconds = 3_600_000
             }
-            try await cluster.start()
-            try await cluster.awaitMaps()
             var answers = 0
             for node in cluster.nodes.values { node.serve(Verbose()) }
             for node in cluster.nodes.values {

@@ -82,9 +82,7 @@ extension ClusterSuites {
 
         @Test("six heavy queries whose clients went away are not worked on, and the next is answered")
         func departed() async throws {
-            let cluster = try await TestCluster(nodeCount: 1)
-            try await cluster.start()
-            try await cluster.awaitMaps()
+            let cluster = try await TestCluster.started(nodeCount: 1)
             let node = try cluster.node(1)
             for command in Self.commands() { _ = try await Commands.submit(command, to: node) }
             let gate = try hold(node)
@@ -102,9 +100,7 @@ extension ClusterSuites {
 
         @Test("a read that waits for threads is answered by its deadline, at its leader and through another node")
         func late() async throws {
-            let cluster = try await TestCluster(nodeCount: 3)
-            try await cluster.start()
-            try await cluster.awaitMaps()
+            let cluster = try await TestCluster.started(nodeCount: 3)
             let first = try cluster.node(1)
             for command in Self.commands().prefix(2) { _ = try await Commands.submit(command, to: first) }
             let gates = try (1...3).map { try hold(cluster.node($0)) }

@@ -15,12 +15,10 @@ extension WaitingClusterSuites {
             .timeLimit(.minutes(1)))
         func joining() async throws {
             let disk = BrokenDisk()
-            let cluster = try await TestCluster(nodeCount: 3) { settings in
+            let cluster = try await TestCluster.started(nodeCount: 3) { settings in
                 settings.shardCount = 1
                 if settings.nodeID == 3 { settings.log.disk = disk }
             }
-            try await cluster.start()
-            try await cluster.awaitMaps()
             await cluster.stop([3])
             try FileManager.default.removeItem(atPath: cluster.dataPath(3))
 
@@ -43,14 +41,12 @@ extension WaitingClusterSuites {
             .timeLimit(.minutes(2)))
         func unreadable() async throws {
             try FaultyFiles.prepare()
-            let cluster = try await TestCluster(nodeCount: 3) { settings in
+            let cluster = try await TestCluster.started(nodeCount: 3) { settings in
                 settings.shardCount = 1
                 settings.checkpoint.intervalMilliseconds = 10
                 settings.checkpoint.ageMilliseconds = 10
                 settings.requestDeadlineMilliseconds = 60_000
             }
-            try await cluster.start()
-            try await cluster.awaitMaps()
             let node = try cluster.node(1)
             _ = try await Commands.submit(Commands.installSchema(), to: node)
             _ = try await Commands.submit(Commands.save("kept", number: 7), to: node)
@@ -78,12 +74,10 @@ extension WaitingClusterSuites {
             .timeLimit(.minutes(1)))
         func unreadableLog() async throws {
             let disk = BrokenDisk()
-            let cluster = try await TestCluster(nodeCount: 3) { settings in
+            let cluster = try await TestCluster.started(nodeCount: 3) { settings in
                 settings.shardCount = 1
                 if settings.nodeID == 3 { settings.log.disk = disk }
             }
-            try await cluster.start()
-            try await cluster.awaitMaps()
             await cluster.stop([3])
             disk.isUnreadable.store(true, ordering: .releasing)
             try await cluster.start([3], opened: { disk.isUnreadable.store(false, ordering: .releasing) })
@@ -98,13 +92,11 @@ extension WaitingClusterSuites {
         func unrememberedPeer() async throws {
             let (refusals, refusal) = AsyncStream.makeStream(of: Void.self)
             let disk = ForgetfulDisk(refusal)
-            let cluster = try await TestCluster(nodeCount: 3) { settings in
+            let cluster = try await TestCluster.started(nodeCount: 3) { settings in
                 settings.shardCount = 1
                 settings.requestDeadlineMilliseconds = 60_000
                 if settings.nodeID == 3 { settings.log.disk = disk }
             }
-            try await cluster.start()
-            try await cluster.awaitMaps()
             disk.isFull.store(true, ordering: .releasing)
             // A node that was started again has to be remembered anew.
             await cluster.stop([1])

@@ -20,7 +20,7 @@ extension ClusterSuites {
 
         @Test("a change is heard of from the leader, however far this node's replica is behind")
         func heard() async throws {
-            let cluster = try await TestCluster(nodeCount: 3) { settings in
+            let cluster = try await TestCluster.started(nodeCount: 3) { settings in
                 settings.encryptionKey = [UInt8](repeating: 3, count: 32)
                 settings.shardCount = 1
                 settings.requestDeadlineMilliseconds = 3_600_000
@@ -28,8 +28,6 @@ extension ClusterSuites {
                 settings.apply.followerDelayMilliseconds = 3_600_000
                 settings.apply.followerEntriesMax = .max
             }
-            try await cluster.start()
-            try await cluster.awaitMaps()
             let services = try cluster.nodes.keys.sorted().map { id in
                 RecordService(node: try cluster.node(id), logger: Logger(label: "test"))
             }

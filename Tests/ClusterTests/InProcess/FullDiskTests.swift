@@ -11,15 +11,13 @@ struct FullDiskTests {
     @Test("it refuses what grows and says why, reads and deletes, and is well again by itself")
     func fullDisk() async throws {
         let disk = CrampedDisk()
-        let cluster = try await TestCluster(nodeCount: 1) { settings in
+        let cluster = try await TestCluster.started(nodeCount: 1) { settings in
             settings.shardCount = 1
             settings.log.segmentBytes = 64 << 10
             settings.commandBytesMax = 32 << 10
             settings.log.disk = disk
             settings.spaceReserveBytes = 64 << 10
         }
-        try await cluster.start()
-        try await cluster.awaitMaps()
         let node = try cluster.node(1)
         _ = try await Commands.submit(Commands.installSchema(), to: node)
         _ = try await Commands.submit(Commands.save(Self.name(0), number: 0), to: node)

@@ -9,9 +9,7 @@ extension WaitingClusterSuites {
     struct GivenUpReplicaTests {
         @Test("is given up in the end, where the disk first had no room to note that", .timeLimit(.minutes(1)))
         func givenUp() async throws {
-            let cluster = try await TestCluster(nodeCount: 1) { $0.membershipIntervalMilliseconds = 3_600_000 }
-            try await cluster.start()
-            try await cluster.awaitMaps()
+            let cluster = try await TestCluster.started(nodeCount: 1) { $0.membershipIntervalMilliseconds = 3_600_000 }
             let node = try cluster.node(1)
             // Nothing can be noted in the folder's account where a folder has the name of its draft.
             let obstacle = cluster.dataPath(1) + "/node.json.new"

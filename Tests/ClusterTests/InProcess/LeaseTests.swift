@@ -16,13 +16,6 @@ extension WaitingClusterSuites {
             }.get()
         }
 
-        private static func await(_ isSo: () async throws -> Bool) async throws {
-            while try await !isSo() {
-                try Task.checkCancellation()
-                await Task.yield()
-            }
-        }
-
         private static func start(_ change: (inout NodeSettings) -> Void) async throws -> (TestCluster, ClusterNode) {
             let cluster = try await TestCluster(nodeCount: 3, change)
             try await cluster.start()
@@ -31,7 +24,7 @@ extension WaitingClusterSuites {
             let group = first.map.group(of: Commands.zone)
             _ = try await Commands.submit(Commands.installSchema(), to: first)
             _ = try await Commands.submit(Commands.save("a", number: 1), to: first)
-            try await Self.await { first.leader(of: group) == first.map.preferredLeader(of: group) }
+            try await yieldUntil { first.leader(of: group) == first.map.preferredLeader(of: group) }
             return (cluster, try cluster.node(first.map.preferredLeader(of: group).rawValue))
         }
 
@@ -50,7 +43,7 @@ extension WaitingClusterSuites {
         func clocks() async throws {
             let (cluster, leader) = try await Self.start { _ in }
             let group = leader.map.group(of: Commands.zone)
-            try await Self.await { try await Self.leaseEnd(of: group, on: leader) != nil }
+            try await yieldUntil { try await Self.leaseEnd(of: group, on: leader) != nil }
             let clock = cluster.clocks[Int(leader.settings.nodeID.rawValue) - 1]
             // The lane does nothing else between these.
             let (before, after, isDirectoryCurrent) = try await leader.lane.eventLoop.submit {
@@ -61,9 +54,9 @@ extension WaitingClusterSuites {
                 return (before, lane.replicas[group]?.raft.status.leaseEnd, lane.isDirectoryCurrent(lane.now))
             }.get()
             #expect(before != nil && after == nil && !isDirectoryCurrent)
-            try await Self.await { try await Self.leaseEnd(of: group, on: leader) != nil }
+            try await yieldUntil { try await Self.leaseEnd(of: group, on: leader) != nil }
             #expect(try await Commands.lookup("a", on: leader).contains("\"number\""))
-            try await Self.await { leader.lease.isValid(at: leader.platform.clock.now) }
+            try await yieldUntil { leader.lease.isValid(at: leader.platform.clock.now) }
             try await cluster.shutDown()
         }
     }

@@ -103,9 +103,7 @@ extension ClusterSuites {
             "an index over records that were there is built while requests go on, and only then read",
             .timeLimit(.minutes(1)))
         func indexBuilding() async throws {
-            let cluster = try await TestCluster(nodeCount: 3)
-            try await cluster.start()
-            try await cluster.awaitMaps()
+            let cluster = try await TestCluster.started(nodeCount: 3)
             let node = try cluster.node(1)
             try await install(schema(indexes: []), version: 1, on: node)
             try await save(3_000, on: node)
@@ -124,9 +122,7 @@ extension ClusterSuites {
             "what a deletion in a default zone takes with it goes by and by, without another request",
             .timeLimit(.minutes(1)))
         func cascade() async throws {
-            let cluster = try await TestCluster(nodeCount: 3)
-            try await cluster.start()
-            try await cluster.awaitMaps()
+            let cluster = try await TestCluster.started(nodeCount: 3)
             let node = try cluster.node(2)
             try await install(schema(indexes: []), version: 1, on: node)
             _ = try await Commands.submit(Commands.save("list", number: 0), to: node)

@@ -14,9 +14,7 @@ extension WaitingClusterSuites {
             "takes no part while the disk has no room to note that it does not count, and begins anew then",
             .timeLimit(.minutes(1)))
         func unnoted() async throws {
-            let cluster = try await TestCluster(nodeCount: 3) { $0.shardCount = 1 }
-            try await cluster.start()
-            try await cluster.awaitMaps()
+            let cluster = try await TestCluster.started(nodeCount: 3) { $0.shardCount = 1 }
             _ = try await Commands.submit(Commands.installSchema(), to: cluster.node(1))
             // Who follows acknowledges, and its leaders remember.
             let groups = [GroupID.directory, GroupID(1)]
@@ -24,14 +22,14 @@ extension WaitingClusterSuites {
             let victim = try #require([1, 2, 3].first { !leaders.contains($0) })
             let path = cluster.dataPath(victim)
             for reserve in ["/reserve.free", "/log/reserve.free"] {
-                try await Self.await { FileManager.default.fileExists(atPath: path + reserve) }
+                try await yieldUntil { FileManager.default.fileExists(atPath: path + reserve) }
             }
             try FileManager.default.copyItem(atPath: path, toPath: path + ".copy")
             for number: Int64 in 0..<20 {
                 _ = try await Commands.submit(Commands.save("a", number: number), to: cluster.node(leaders[0]))
             }
             let end = try await Self.end(of: leaders[1], in: cluster)
-            try await Self.await { try await Self.end(of: victim, in: cluster) >= end }
+            try await yieldUntil { try await Self.end(of: victim, in: cluster) >= end }
             await cluster.stop([victim])
             try FileManager.default.removeItem(atPath: path)
             try FileManager.default.moveItem(atPath: path + ".copy", toPath: path)
@@ -45,7 +43,7 @@ extension WaitingClusterSuites {
                 try FileManager.default.createDirectory(atPath: obstacle, withIntermediateDirectories: false)
             }
             let node = try cluster.node(victim)
-            try await Self.await { !node.mayTakePart }
+            try await yieldUntil { !node.mayTakePart }
             #expect(node.ending == nil)
             for number: Int64 in 0..<100 {
                 _ = try await Commands.submit(Commands.save("b", number: number), to: cluster.node(leaders[0]))
@@ -61,15 +59,13 @@ extension WaitingClusterSuites {
             #expect(reason.contains("the folder is an old copy"))
             await cluster.stop([victim])
             try await cluster.start([victim])
-            try await Self.await { try await Self.end(of: victim, in: cluster) > end }
+            try await yieldUntil { try await Self.end(of: victim, in: cluster) > end }
             try await cluster.shutDown()
         }
 
         @Test("takes no snapshot before it knows that its folder counts", .timeLimit(.minutes(1)))
         func snapshot() async throws {
-            let cluster = try await TestCluster(nodeCount: 1)
-            try await cluster.start()
-            try await cluster.awaitMaps()
+            let cluster = try await TestCluster.started(nodeCount: 1)
             let node = try cluster.node(1)
             var chunk = SnapshotChunk.blank
             (chunk.group, chunk.term, chunk.leader) = (GroupID(1), Term(99), ReplicaID(2))
@@ -97,7 +93,7 @@ extension WaitingClusterSuites {
         private static func preferredLeaders(of groups: [GroupID], in cluster: TestCluster) async throws -> [UInt64] {
             let node = try cluster.node(1)
             let preferred = groups.map { node.map.preferredLeader(of: $0) }
-            try await Self.await { zip(groups, preferred).allSatisfy { node.leader(of: $0) == $1 } }
+            try await yieldUntil { zip(groups, preferred).allSatisfy { node.leader(of: $0) == $1 } }
             return preferred.map(\.rawValue)
         }
 
@@ -105,13 +101,6 @@ extension WaitingClusterSuites {
         private static func end(of id: UInt64, in cluster: TestCluster) async throws -> LogIndex {
             let statuses = try await cluster.node(id).status()
             return statuses.first { $0.group == GroupID(1) }?.lastLog.index ?? .zero
-        }
-
-        private static func await(_ isSo: () async throws -> Bool) async throws {
-            while try await !isSo() {
-                try Task.checkCancellation()
-                await Task.yield()
-            }
         }
     }
 }

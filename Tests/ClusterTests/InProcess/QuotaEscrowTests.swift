@@ -16,9 +16,7 @@ extension ClusterSuites {
 
         @Test("what a shard was granted and never told of, as its node ended, goes to a shard that lacks it")
         func untold() async throws {
-            let cluster = try await TestCluster(nodeCount: 1)
-            try await cluster.start()
-            try await cluster.awaitMaps()
+            let cluster = try await TestCluster.started(nodeCount: 1)
             let node = try cluster.node(1)
             let service = RecordService(node: node, logger: Logger(label: "test"))
             let shards = Array(node.map.groups.dropFirst())

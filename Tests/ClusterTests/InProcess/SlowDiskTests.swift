@@ -16,13 +16,11 @@ extension WaitingClusterSuites {
             .timeLimit(.minutes(2)))
         func slowDisk() async throws {
             let disk = StuckDisk()
-            let cluster = try await TestCluster(nodeCount: 1) { settings in
+            let cluster = try await TestCluster.started(nodeCount: 1) { settings in
                 settings.log.disk = disk
                 settings.log.queueBytesMax = 16 << 20
                 settings.requestDeadlineMilliseconds = 60_000
             }
-            try await cluster.start()
-            try await cluster.awaitMaps()
             let node = try cluster.node(1)
             _ = try await Commands.submit(Commands.installSchema(), to: node)
             disk.isStuck.update { $0 = true }

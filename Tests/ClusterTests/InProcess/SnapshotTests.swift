@@ -13,15 +13,13 @@ extension WaitingClusterSuites {
     struct SnapshotTests {
         @Test("is given a snapshot, ends up with the same state, and keeps it over a restart")
         func catchesUp() async throws {
-            let cluster = try await TestCluster(nodeCount: 3) { settings in
+            let cluster = try await TestCluster.started(nodeCount: 3) { settings in
                 settings.log.segmentBytes = 64 << 10
                 settings.commandBytesMax = 32 << 10
                 settings.log.keepEntries = 0
                 settings.checkpoint.intervalMilliseconds = 50
                 settings.checkpoint.ageMilliseconds = 50
             }
-            try await cluster.start()
-            try await cluster.awaitMaps()
             _ = try await Commands.submit(Commands.installSchema(), to: cluster.node(1))
             let group = try cluster.node(1).map.group(of: Commands.zone)
             let leader = try await leader(of: group, in: cluster)
@@ -45,9 +43,7 @@ extension WaitingClusterSuites {
 
         @Test("a group without writes does not hold up the log where something else emptied its write-ahead log")
         func quietGroups() async throws {
-            let cluster = try await TestCluster(nodeCount: 1) { $0.checkpoint.intervalMilliseconds = 3_600_000 }
-            try await cluster.start()
-            try await cluster.awaitMaps()
+            let cluster = try await TestCluster.started(nodeCount: 1) { $0.checkpoint.intervalMilliseconds = 3_600_000 }
             let node = try cluster.node(1)
             let appliers = node.holdings.all
             for applier in appliers {

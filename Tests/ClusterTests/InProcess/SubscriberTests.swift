@@ -69,9 +69,9 @@ extension ClusterSuites {
         }
 
         private func inWorld(_ accounts: [String], _ body: (World) async throws -> Void) async throws {
-            let cluster = try await TestCluster(nodeCount: 1) { $0.encryptionKey = [UInt8](repeating: 3, count: 32) }
-            try await cluster.start()
-            try await cluster.awaitMaps()
+            let cluster = try await TestCluster.started(nodeCount: 1) {
+                $0.encryptionKey = [UInt8](repeating: 3, count: 32)
+            }
             let node = try cluster.node(1)
             let world = World(cluster: cluster, service: RecordService(node: node, logger: Logger(label: "test")))
             for group in node.map.groups.dropFirst() {
@@ -178,9 +178,7 @@ extension ClusterSuites {
 
         @Test("a change keeps its device, however long the leader of its group takes to say that it knows of devices")
         func slowLeader() async throws {
-            let cluster = try await TestCluster(nodeCount: 2) { $0.replicasPerShard = 1 }
-            try await cluster.start()
-            try await cluster.awaitMaps()
+            let cluster = try await TestCluster.started(nodeCount: 2) { $0.replicasPerShard = 1 }
             let (node, other) = (try cluster.node(1), try cluster.node(2))
             let elsewhere = zip(node.map.groups.dropFirst(), node.map.shards)
                 .first { !$0.1.contains { $0.node == 1 } }

@@ -54,6 +54,16 @@ final class TestCluster {
         clocks = settings.map { _ in TestClock() }
     }
 
+    /// A cluster whose nodes all run and know the map.
+    static func started(
+        nodeCount: Int, _ change: (inout NodeSettings) -> Void = { _ in }
+    ) async throws -> TestCluster {
+        let cluster = try await TestCluster(nodeCount: nodeCount, change)
+        try await cluster.start()
+        try await cluster.awaitMaps()
+        return cluster
+    }
+
     /// Adjusts what a node is told at its next start.
     func change(_ id: UInt64, _ change: (inout NodeSettings) -> Void) { change(&settings[Int(id) - 1]) }
 
@@ -102,6 +112,14 @@ final class TestCluster {
     func shutDown() async throws {
         await stop()
         try await group.shutdownGracefully()
+    }
+}
+
+/// Lets others work until something is so, or the test is cancelled.
+func yieldUntil(_ isSo: () async throws -> Bool) async throws {
+    while try await !isSo() {
+        try Task.checkCancellation()
+        await Task.yield()
     }
 }
 

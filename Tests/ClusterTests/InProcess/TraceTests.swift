@@ -14,12 +14,10 @@ extension WaitingClusterSuites {
 
         @Test("a request's spans join over the node that was asked and the one that leads", .timeLimit(.minutes(1)))
         func joined() async throws {
-            let cluster = try await TestCluster(nodeCount: 3) { settings in
+            let cluster = try await TestCluster.started(nodeCount: 3) { settings in
                 settings.tracer = NodeTracer(
                     ratio: 0, queue: SpanQueue(settings.metrics), random: { .random(in: 1 ... .max) }, clock: { 1 })
             }
-            try await cluster.start()
-            try await cluster.awaitMaps()
             let first = try cluster.node(1)
             let group = first.map.group(of: Commands.zone)
             let leader = first.map.preferredLeader(of: group)
@@ -67,12 +65,10 @@ extension WaitingClusterSuites {
 
         @Test("without a trace nothing is recorded", .timeLimit(.minutes(1)))
         func nothing() async throws {
-            let cluster = try await TestCluster(nodeCount: 1) { settings in
+            let cluster = try await TestCluster.started(nodeCount: 1) { settings in
                 settings.tracer = NodeTracer(
                     ratio: 1, queue: SpanQueue(settings.metrics), random: { .random(in: 1 ... .max) }, clock: { 1 })
             }
-            try await cluster.start()
-            try await cluster.awaitMaps()
             let node = try cluster.node(1)
             _ = try await Commands.submit(Commands.installSchema(), to: node)
             _ = try await Commands.submit(Commands.save("a", number: 1), to: node)

@@ -10,9 +10,7 @@ extension WaitingClusterSuites {
     struct UnopenedReplicaTests {
         @Test("is opened once its database's disk has room again, and nobody starts the node", .timeLimit(.minutes(1)))
         func fullDisk() async throws {
-            let cluster = try await TestCluster(nodeCount: 3) { $0.shardCount = 1 }
-            try await cluster.start()
-            try await cluster.awaitMaps()
+            let cluster = try await TestCluster.started(nodeCount: 3) { $0.shardCount = 1 }
             await cluster.stop([3])
             try FileManager.default.removeItem(atPath: cluster.dataPath(3))
 
@@ -21,16 +19,12 @@ extension WaitingClusterSuites {
             try await cluster.start([3])
             let node = try cluster.node(3)
             // The generation is in the folder's account before its database is made.
-            try await Self.await { try Self.account(of: 3, in: cluster).contains("\"1\" :") }
+            try await yieldUntil { try Self.account(of: 3, in: cluster).contains("\"1\" :") }
             for _ in 0..<100 { #expect(await !Self.isOpen(on: node)) }
 
             try disk.empty()
-            try await Self.await { await Self.isOpen(on: node) }
+            try await yieldUntil { await Self.isOpen(on: node) }
             try await cluster.shutDown()
-        }
-
-        private static func await(_ isSo: () async throws -> Bool) async throws {
-            while try await !isSo() { try Task.checkCancellation() }
         }
 
         /// Whether the shard's replica takes part.

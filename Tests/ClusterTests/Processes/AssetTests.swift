@@ -55,9 +55,7 @@ extension ClusterSuites {
 
         @Test("the leader is killed between upload and save: the next one saves, and all nodes serve the bytes")
         func leaderKilled() async throws {
-            let cluster = try ProcessCluster()
-            try await cluster.startAll()
-            try await cluster.prepare()
+            let cluster = try await ProcessCluster.prepared()
             var leader: Int?
             for node in 0..<3 {
                 if try await leads(cluster, node) { leader = node }
@@ -83,9 +81,7 @@ extension ClusterSuites {
 
         @Test("a day later URLs and receipts have expired on every node, and the record has another URL")
         func expired() async throws {
-            let cluster = try ProcessCluster()
-            try await cluster.startAll()
-            try await cluster.prepare()
+            let cluster = try await ProcessCluster.prepared()
             let uploaded = try await cluster.client.send(
                 "POST", try await uploadTarget(cluster, node: 0), body: Self.bytes, node: 0)
             let file = try #require(uploaded.json["singleFile"], "\(uploaded)")
@@ -127,9 +123,7 @@ extension ClusterSuites {
 
         @Test("very many uploads of a user at once: as many as may be go on, the others are refused, nothing stays")
         func manyUploads() async throws {
-            let cluster = try ProcessCluster(nodeCount: 1)
-            try await cluster.startAll()
-            try await cluster.prepare()
+            let cluster = try await ProcessCluster.prepared(nodeCount: 1)
             let incoming = "\(cluster.folder)/data/node-1/assets/incoming"
             func files() throws -> [String] { try FileManager.default.contentsOfDirectory(atPath: incoming) }
             let token = #"{"recordType": "Note", "fieldName": "photo"}"#
@@ -224,9 +218,7 @@ extension ClusterSuites {
 
         @Test("an upload whose connection is cut leaves nothing, with a length and in chunks")
         func cut() async throws {
-            let cluster = try ProcessCluster()
-            try await cluster.startAll()
-            try await cluster.prepare()
+            let cluster = try await ProcessCluster.prepared()
             let target = try await uploadTarget(cluster, node: 0)
             let incoming = "\(cluster.folder)/data/node-1/assets/incoming"
             func files() throws -> [String] { try FileManager.default.contentsOfDirectory(atPath: incoming) }

@@ -157,9 +157,7 @@ extension ClusterSuites {
 
         @Test("a backup of the stopped cluster is restored, with new incarnations and files; not under another key")
         func backup() async throws {
-            let cluster = try ProcessCluster()
-            try await cluster.startAll()
-            try await cluster.prepare()
+            let cluster = try await ProcessCluster.prepared()
             let create =
                 #"{"operations": [{"operationType": "create", "record": {"recordType": "Note", "recordName": "kept"}}]}"#
             let saved = try await cluster.client.post(cluster.path("records/modify"), create, node: 0)

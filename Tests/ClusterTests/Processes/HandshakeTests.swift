@@ -23,47 +23,36 @@ extension WaitingClusterSuites {
             /// The alert that the client port, and the peer port, must end the handshake with; nil for any end.
             var clientAlert: String?
             var peerAlert: String?
+
+            init(
+                _ name: String, _ openssl: [String], _ clientAlert: String = "handshake failure",
+                peerAlert: String = "protocol version"
+            ) {
+                (self.name, self.openssl) = (name, openssl)
+                (self.clientAlert, self.peerAlert) = (clientAlert, peerAlert)
+            }
+
+            init(name: String, bytes: [UInt8]) { (self.name, self.bytes) = (name, bytes) }
         }
 
         private static let hello: [UInt8] = [22, 3, 1, 0, 200, 1, 0, 0, 196, 3, 3] + [UInt8](repeating: 7, count: 194)
 
         static let badHandshakes = [
+            BadHandshake("TLS 1.0", ["-tls1", "-cipher", "ALL@SECLEVEL=0"], "protocol version"),
+            BadHandshake("TLS 1.1", ["-tls1_1", "-cipher", "ALL@SECLEVEL=0"], "protocol version"),
+            BadHandshake("CBC with SHA-1", ["-tls1_2", "-cipher", "ECDHE-ECDSA-AES128-SHA"]),
+            BadHandshake("CBC with SHA-256", ["-tls1_2", "-cipher", "ECDHE-ECDSA-AES128-SHA256"]),
+            BadHandshake("CBC with SHA-384", ["-tls1_2", "-cipher", "ECDHE-ECDSA-AES256-SHA384"]),
+            BadHandshake("no forward secrecy", ["-tls1_2", "-cipher", "AES256-GCM-SHA384"]),
+            BadHandshake("no certificate of ours", ["-tls1_2", "-cipher", "ADH-AES128-GCM-SHA256:@SECLEVEL=0"]),
+            BadHandshake("no encryption", ["-tls1_2", "-cipher", "ECDHE-ECDSA-NULL-SHA:@SECLEVEL=0"]),
+            BadHandshake("CCM", ["-tls1_2", "-cipher", "ECDHE-ECDSA-AES128-CCM8"]),
+            BadHandshake("finite fields", ["-tls1_3", "-groups", "ffdhe2048"], peerAlert: "handshake failure"),
             BadHandshake(
-                name: "TLS 1.0", openssl: ["-tls1", "-cipher", "ALL@SECLEVEL=0"], clientAlert: "protocol version",
-                peerAlert: "protocol version"),
+                "RSA signatures only", ["-tls1_3", "-sigalgs", "rsa_pss_rsae_sha256"], peerAlert: "handshake failure"),
             BadHandshake(
-                name: "TLS 1.1", openssl: ["-tls1_1", "-cipher", "ALL@SECLEVEL=0"], clientAlert: "protocol version",
-                peerAlert: "protocol version"),
-            BadHandshake(
-                name: "CBC with SHA-1", openssl: ["-tls1_2", "-cipher", "ECDHE-ECDSA-AES128-SHA"],
-                clientAlert: "handshake failure", peerAlert: "protocol version"),
-            BadHandshake(
-                name: "CBC with SHA-256", openssl: ["-tls1_2", "-cipher", "ECDHE-ECDSA-AES128-SHA256"],
-                clientAlert: "handshake failure", peerAlert: "protocol version"),
-            BadHandshake(
-                name: "CBC with SHA-384", openssl: ["-tls1_2", "-cipher", "ECDHE-ECDSA-AES256-SHA384"],
-                clientAlert: "handshake failure", peerAlert: "protocol version"),
-            BadHandshake(
-                name: "no forward secrecy", openssl: ["-tls1_2", "-cipher", "AES256-GCM-SHA384"],
-                clientAlert: "handshake failure", peerAlert: "protocol version"),
-            BadHandshake(
-                name: "no certificate of ours", openssl: ["-tls1_2", "-cipher", "ADH-AES128-GCM-SHA256:@SECLEVEL=0"],
-                clientAlert: "handshake failure", peerAlert: "protocol version"),
-            BadHandshake(
-                name: "no encryption", openssl: ["-tls1_2", "-cipher", "ECDHE-ECDSA-NULL-SHA:@SECLEVEL=0"],
-                clientAlert: "handshake failure", peerAlert: "protocol version"),
-            BadHandshake(
-                name: "CCM", openssl: ["-tls1_2", "-cipher", "ECDHE-ECDSA-AES128-CCM8"],
-                clientAlert: "handshake failure", peerAlert: "protocol version"),
-            BadHandshake(
-                name: "finite fields", openssl: ["-tls1_3", "-groups", "ffdhe2048"], clientAlert: "handshake failure",
-                peerAlert: "handshake failure"),
-            BadHandshake(
-                name: "RSA signatures only", openssl: ["-tls1_3", "-sigalgs", "rsa_pss_rsae_sha256"],
-                clientAlert: "handshake failure", peerAlert: "handshake failure"),
-            BadHandshake(
-                name: "CCM in TLS 1.3", openssl: ["-tls1_3", "-ciphersuites", "TLS_AES_128_CCM_SHA256"],
-                clientAlert: "handshake failure", peerAlert: "handshake failure"),
+                "CCM in TLS 1.3", ["-tls1_3", "-ciphersuites", "TLS_AES_128_CCM_SHA256"], peerAlert: "handshake failure"
+            ),
             BadHandshake(name: "plain HTTP", bytes: EdgeUnderTest.request),
             BadHandshake(name: "words", bytes: Array("hello, is it a node you are looking for?\r\n".utf8)),
             BadHandshake(name: "zeros", bytes: [UInt8](repeating: 0, count: 1_000)),

@@ -107,9 +107,7 @@ extension WaitingClusterSuites {
             "2,000 saves while one node after another is killed and restarted: every acknowledged one is there, everywhere"
         )
         func oneAfterAnother() async throws {
-            let cluster = try ProcessCluster()
-            try await cluster.startAll()
-            try await cluster.prepare()
+            let cluster = try await ProcessCluster.prepared()
             let tally = try await save(2_000, over: 32, to: cluster) { shared in
                 for id in cluster.ids {
                     try await shared.awaitSaves(100)
@@ -127,9 +125,7 @@ extension WaitingClusterSuites {
 
         @Test("all nodes killed at once and restarted: nothing acknowledged is missing")
         func allAtOnce() async throws {
-            let cluster = try ProcessCluster()
-            try await cluster.startAll()
-            try await cluster.prepare()
+            let cluster = try await ProcessCluster.prepared()
             let tally = try await save(600, over: 16, to: cluster) { shared in
                 try await shared.awaitSaves(50)
                 for id in cluster.ids { cluster.processes[id]?.signalKill() }

@@ -35,9 +35,7 @@ extension ClusterSuites {
             "11. and 12. each change is told once and in order, by pages and by streams, while each node in turn is killed"
         )
         func killed() async throws {
-            let cluster = try ProcessCluster()
-            try await cluster.startAll()
-            try await cluster.prepare()
+            let cluster = try await ProcessCluster.prepared()
             let zone = #"{"operations": [{"operationType": "create", "zone": {"zoneID": {"zoneName": "z"}}}]}"#
             _ = try await insist(cluster.path("zones/modify"), zone, node: 0, cluster)
             let subscription = """

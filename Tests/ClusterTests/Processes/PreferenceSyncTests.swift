@@ -16,9 +16,7 @@ extension ClusterSuites {
 
         @Test("devices converge, every change is notified, nobody sees another user's, and limits hold")
         func converge() async throws {
-            let cluster = try ProcessCluster()
-            try await cluster.startAll()
-            try await cluster.prepare()
+            let cluster = try await ProcessCluster.prepared()
             let (api, tester) = try Self.tokens(cluster)
             let other = try await Self.session(of: "other", in: cluster)
             let devices = [

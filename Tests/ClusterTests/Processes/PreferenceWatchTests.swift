@@ -51,9 +51,7 @@ extension ClusterSuites {
 
         @Test("every change comes once and in order to all who follow, while each node in turn is killed")
         func killed() async throws {
-            let cluster = try ProcessCluster()
-            try await cluster.startAll()
-            try await cluster.prepare()
+            let cluster = try await ProcessCluster.prepared()
             let token = try await token(cluster)
             let count = 150
             let followers = try (0..<6).map {
@@ -80,9 +78,7 @@ extension ClusterSuites {
 
         @Test("a node that is told to stop ends its watches with a word, and stops")
         func stopped() async throws {
-            let cluster = try ProcessCluster()
-            try await cluster.startAll()
-            try await cluster.prepare()
+            let cluster = try await ProcessCluster.prepared()
             let token = try await token(cluster)
             let follower = try Follower(cluster, Self.path("watch", cluster), since: token, node: 0, comesAgain: false)
             try await set("a", node: 1, in: cluster)
@@ -100,9 +96,7 @@ extension ClusterSuites {
 
         @Test("a node without a replica of the store's shard hears of its changes as well")
         func withoutReplica() async throws {
-            let cluster = try ProcessCluster(nodeCount: 4)
-            try await cluster.startAll()
-            try await cluster.prepare()
+            let cluster = try await ProcessCluster.prepared(nodeCount: 4)
             let client = cluster.client
             let other = try await token(cluster)
             let api = try #require(client.query.split(separator: "&").first)

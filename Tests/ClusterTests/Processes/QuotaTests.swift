@@ -13,9 +13,7 @@ extension ClusterSuites {
             "writers on all nodes, nodes killed meanwhile: never a byte over the quota, and the counters are true",
             .timeLimit(.minutes(Soak.isOn ? 60 : 5)))
         func neverOver() async throws {
-            let cluster = try ProcessCluster()
-            try await cluster.startAll()
-            try await cluster.prepare()
+            let cluster = try await ProcessCluster.prepared()
             let space = try await Space(cluster, userBytes: 600_000, publicBytes: 180_000)
             let shared = Shared()
             var writers = (0..<12).map { Writer($0, zone: space.zones[$0 % space.zones.count]) }

@@ -78,9 +78,7 @@ extension ClusterSuites {
         // MARK: The cluster
 
         private static func cluster() async throws -> ProcessCluster {
-            let cluster = try ProcessCluster()
-            try await cluster.startAll()
-            try await cluster.prepare()
+            let cluster = try await ProcessCluster.prepared()
             return cluster
         }
 

@@ -12,9 +12,7 @@ extension WaitingClusterSuites {
             "two followers end with exactly the server's records, under writers, zone deletions, kills and small pages",
             .timeLimit(.minutes(Soak.isOn ? 60 : 3)))
         func convergence() async throws {
-            let cluster = try ProcessCluster()
-            try await cluster.startAll()
-            try await cluster.prepare()
+            let cluster = try await ProcessCluster.prepared()
             let client = cluster.client
             let path = { (action: String) in cluster.path(action) }
             let zones = (0..<4).map { "zone\($0)" }

@@ -13,8 +13,13 @@ struct Space: Sendable {
     var zone: String?
 
     /// A new user of the container that cases share.
-    init(_ door: Door, environment: String = "development", profile: JSONValue = [:]) async throws {
+    /// - Parameter record: the name of a record without fields that is saved.
+    init(
+        _ door: Door, environment: String = "development", profile: JSONValue = [:], with record: String? = nil,
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws {
         try await self.init(in: Servers.shared.home(for: door), environment: environment, profile: profile)
+        if let record { try await save(record, sourceLocation: sourceLocation) }
     }
 
     init(in home: Home, environment: String = "development", profile: JSONValue = [:]) async throws {
@@ -51,10 +56,15 @@ struct Space: Sendable {
     }
 
     /// The same user in a custom zone, which is made.
-    func newZone(_ name: String = "zone") async throws -> Space {
+    /// - Parameter record: the name of a record without fields that is saved in it.
+    func newZone(
+        _ name: String = "zone", with record: String? = nil, sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws -> Space {
         let answer = try await call("zones/modify", ["operations": [Self.zoneOperation("create", name)]])
         try #require(try answer.item("zones").code == nil, "\(answer)")
-        return changed { $0.zone = name }
+        let space = changed { $0.zone = name }
+        if let record { try await space.save(record, sourceLocation: sourceLocation) }
+        return space
     }
 
     static func zoneOperation(_ kind: String, _ name: String) -> JSONValue {

@@ -42,6 +42,12 @@ struct TestCluster {
         for offset in nodes.indices { start(offset) }
     }
 
+    /// A cluster in which one replica was elected.
+    init(voters: Int, leader: UInt64, settings: RaftSettings = RaftSettings()) throws {
+        self.init(voters: voters, settings: settings)
+        try elect(leader)
+    }
+
     func offset(_ id: ReplicaID) -> Int { nodes.firstIndex { $0.id == id } ?? 0 }
     subscript(_ id: UInt64) -> TestNode { nodes[offset(ReplicaID(id))] }
     var leaders: [ReplicaID] { nodes.filter { $0.raft?.role == .leader }.map(\.id) }
