@@ -78,7 +78,7 @@ package final class AssetExchange: Sendable {
             return try files.begin(limit: limit)
         }
         return AssetUpload(
-            files: files, platform: platform, pool: pool, settings: settings.assets, writer: writer,
+            files: files, pool: pool, settings: settings.assets, writer: writer,
             feed: group.map { openFeed(of: writer.content, for: $0) }, stampMilliseconds: stampMilliseconds,
             ended: ended)
     }

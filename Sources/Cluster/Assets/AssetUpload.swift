@@ -7,7 +7,6 @@ import Synchronization
 /// without either is abandoned.
 package final class AssetUpload: Sendable {
     private let files: AssetFiles
-    private let platform: any NodePlatform
     private let pool: BlockingPool
     private let settings: AssetSettings
     private let stampMilliseconds: @Sendable () -> Int64
@@ -20,20 +19,25 @@ package final class AssetUpload: Sendable {
     private let limit: UInt64
     /// What came and is not written yet, less than a block; and how much came in all.
     private let gathered = Mutex<(bytes: [UInt8], total: UInt64)>(([], 0))
-    /// Writes the last block, while the next one comes in.
-    private let writing = Mutex<Task<Void, Never>?>(nil)
-    /// Why that could not be done.
-    private let failure = Mutex<AssetError?>(nil)
+    /// What becomes of the last block, while the next one comes in.
+    private let writing = Mutex(Writing())
+
+    private struct Writing {
+        var isUnderway = false
+        /// Who waits for its end.
+        var waiter: CheckedContinuation<Void, Never>?
+        /// Why a block could not be written.
+        var failure: AssetError?
+    }
 
     /// A client's bytes come in small parts; a thread is asked to write this many at once.
     private static let blockBytes = 256 << 10
 
     init(
-        files: AssetFiles, platform: any NodePlatform, pool: BlockingPool, settings: AssetSettings, writer: AssetWriter,
-        feed: UploadFeed?, stampMilliseconds: @escaping @Sendable () -> Int64, ended: @escaping @Sendable () -> Void
+        files: AssetFiles, pool: BlockingPool, settings: AssetSettings, writer: AssetWriter, feed: UploadFeed?,
+        stampMilliseconds: @escaping @Sendable () -> Int64, ended: @escaping @Sendable () -> Void
     ) {
         self.files = files
-        self.platform = platform
         self.pool = pool
         self.settings = settings
         self.feed = feed
@@ -67,27 +71,49 @@ package final class AssetUpload: Sendable {
         }
     }
 
-    /// Has a block written, while the next one comes in.
+    /// Has a block written, while the next one comes in. Peers get it from the thread that wrote it.
     private func begin(_ block: [UInt8]) {
-        let task = platform.startTask { [self] in
-            do throws(AssetError) {
-                try await work { [files, settings] writer in
-                    let before = writer.size
-                    try writer.write(block)
-                    if before >> 22 != writer.size >> 22 { try files.requireSpace(settings) }
-                }
-                feed?.wrote(block)
-            } catch {
-                failure.withLock { $0 = error }
+        writing.withLock { $0.isUnderway = true }
+        do throws(QueueFull) {
+            try pool.submit { [self] isActive in
+                end(isActive ? Result { try put(block) } : .failure(CancellationError()))
             }
+        } catch {
+            end(.failure(error))
         }
-        writing.withLock { $0 = task }
+    }
+
+    private func put(_ block: [UInt8]) throws {
+        try withWriter { [files, settings] writer in
+            let before = writer.size
+            try writer.write(block)
+            if before >> 22 != writer.size >> 22 { try files.requireSpace(settings) }
+        }
+        feed?.wrote(block)
+    }
+
+    /// A block was written, or cannot be.
+    private func end(_ result: Result<Void, any Error>) {
+        let waiter = writing.withLock { writing in
+            if case .failure(let error) = result { writing.failure = AssetError(error) }
+            writing.isUnderway = false
+            return writing.waiter.take()
+        }
+        waiter?.resume()
     }
 
     /// Waits for the block that is being written.
     private func written() async throws(AssetError) {
-        await writing.withLock { $0.take() }?.value
-        if let failure = failure.withLock(\.self) { throw failure }
+        await withCheckedContinuation { waiter in
+            let isOver = writing.withLock { writing in
+                if writing.isUnderway { writing.waiter = waiter }
+                return !writing.isUnderway
+            }
+            if isOver { waiter.resume() }
+        }
+        guard let failure = writing.withLock(\.failure) else { return }
+        await drop()
+        throw failure
     }
 
     /// The whole blocks that what was gathered makes with some bytes more. And how much came in all.
@@ -151,15 +177,17 @@ package final class AssetUpload: Sendable {
         _ body: @escaping @Sendable (inout AssetWriter) throws -> Value
     ) async throws(AssetError) -> Value {
         do {
-            return try await pool.run { [self] in
-                try writer.withLock { writer in
-                    guard writer != nil else { throw AssetError.unavailable("the upload has ended") }
-                    return try body(&writer!)  // nil was excluded above, and the copy would double the buffer
-                }
-            }
+            return try await pool.run { [self] in try withWriter(body) }
         } catch {
             await drop()
             throw AssetError(error)
+        }
+    }
+
+    private func withWriter<Value>(_ body: (inout AssetWriter) throws -> Value) throws -> Value {
+        try writer.withLock { writer in
+            guard writer != nil else { throw AssetError.unavailable("the upload has ended") }
+            return try body(&writer!)  // nil was excluded above, and the copy would double the buffer
         }
     }
 }

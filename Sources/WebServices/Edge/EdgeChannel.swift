@@ -73,6 +73,9 @@ struct EdgeChannel: ServerChildChannel {
         decoder.maxHeaderFieldSize = bytesMax
         decoder.maxHeaderListSize = bytesMax
         decoder.maxHeaderFieldCount = edge.limits.headerFieldsMax
+        let responder: HTTPChannelHandler.Responder = { request, writer, channel in
+            try await responder(request.tellingClient(on: channel), writer, channel)
+        }
         // Without idle time-outs of their own: the watch has them.
         http1 = HTTP1Channel(
             responder: responder,

@@ -53,7 +53,7 @@ final class HTTP1RequestGuard: ChannelDuplexHandler, RemovableChannelHandler {
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         guard case .serving = phase else { return }
         switch unwrapInboundIn(data) {
-        case .head(let head):
+        case .head(var head):
             // What comes after the last request is not taken.
             guard !isLast else { return }
             isHeadMethod = head.method == .HEAD
@@ -72,6 +72,11 @@ final class HTTP1RequestGuard: ChannelDuplexHandler, RemovableChannelHandler {
             isLast = !head.isKeepAlive || head.headers.contains(name: "Upgrade")
             isBodyComing = true
             watcher.watch.headEnded(now: .now())
+            // Clients of HTTP/1.0 do not know what they would be told.
+            if head.version == .http1_0, head.headers.contains(name: "Expect") {
+                head.headers.remove(name: "Expect")
+                return context.fireChannelRead(wrapInboundOut(.head(head)))
+            }
         case .body:
             guard isBodyComing else { return }
         case .end:

@@ -102,7 +102,7 @@ final class HTTP2StreamGuard: ChannelDuplexHandler, RemovableChannelHandler {
         guard !isRefused else { return promise?.succeed() ?? () }
         switch unwrapOutboundIn(data) {
         case .head(var head):
-            isResponding = true
+            isResponding = head.status.kind != .informational
             // What is said of a connection has no place in HTTP/2, and would cost the client its answer.
             head.headerFields[.connection] = nil
             context.write(wrapOutboundOut(.head(head)), promise: promise)

@@ -132,5 +132,66 @@ extension WaitingClusterSuites {
             try await base.awaitReady(3)
             #expect(try await isThere("after-3", on: 3))
         }
+
+        /// Uploads a file at a node and saves a record with it.
+        private func saveFile(_ name: String, _ bytes: [UInt8], on id: Int) async throws {
+            try await cluster.await("the file \(name) is uploaded and saved at node \(id)") {
+                let asked = try await base.client.post(
+                    base.path("assets/upload"), #"{"tokens": [{"recordType": "Note", "fieldName": "photo"}]}"#,
+                    node: id - 1)
+                guard let target = ClusterSuites.AssetTests.target(asked.json["tokens"]?.array?.first?["url"]) else {
+                    return false
+                }
+                let sent = try await base.client.send("POST", target, body: bytes, node: id - 1)
+                guard let file = sent.json["singleFile"] else { return false }
+                let saved = try await base.client.post(
+                    base.path("records/modify"),
+                    #"{"operations": [{"operationType": "forceReplace", "record": {"recordName": "\#(name)", "#
+                        + #""recordType": "Note", "fields": {"photo": {"value": "#
+                        + String(decoding: file.serialized(), as: UTF8.self) + "}}}}]}", node: id - 1)
+                return saved.json["records"]?.array?.first?["recordChangeTag"] != nil
+            }
+        }
+
+        private func file(_ name: String, at id: Int) async throws -> [UInt8] {
+            let read = try await base.client.post(
+                base.path("records/lookup"), #"{"records": [{"recordName": "\#(name)"}]}"#, node: id - 1)
+            let url = read.json["records"]?.array?.first?["fields"]?["photo"]?["value"]?["downloadURL"]
+            let target = try #require(ClusterSuites.AssetTests.target(url), "\(read)")
+            return try await base.client.exchange("GET", target, body: nil, node: id - 1).body
+        }
+
+        /// Of three nodes two make a majority, so a file that comes in at the third is offered to the first, whose
+        /// older build does not know what that is, and then to the second.
+        @Test(
+            "a file is taken by nodes of both builds while there are both", .timeLimit(.minutes(4)),
+            .enabled(
+                if: ProcessInfo.processInfo.environment["ZONEKEEPER_OLDER_BUILD"] != nil, "it takes an older build"))
+        func upload() async throws {
+            for id in base.ids { try startOld(id) }
+            for id in base.ids { try await base.awaitReady(id) }
+            _ = try await base.client.admin("PATCH", "limits", base.limits)
+            try await base.prepare()
+            let bytes = (0..<1_500_000).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) }
+            for new in [3, 2] {
+                stop(new)
+                try base.start(new)
+                try await base.awaitReady(new)
+                for id in base.ids { try await saveFile("\(new)-\(id)", bytes + [UInt8(new), UInt8(id)], on: id) }
+            }
+            try await cluster.await("node 2 copies a file while it comes in at node 3") {
+                try await saveFile("more", bytes, on: 3)
+                return try await base.client.metric("zonekeeper_asset_early_pulls_total", node: 1) != "0"
+            }
+            for new in [3, 2] {
+                for id in base.ids {
+                    for other in base.ids {
+                        let read = try await file("\(new)-\(id)", at: other)
+                        #expect(read == bytes + [UInt8(new), UInt8(id)], "file \(new)-\(id) at node \(other)")
+                    }
+                }
+            }
+            #expect(base.stop() == [])
+        }
     }
 }

@@ -34,6 +34,16 @@ extension ClusterSuites {
             }
         }
 
+        @Test("a client that waits for a word before its body gets it, before the answer")
+        func expected() async throws {
+            try await EdgeUnderTest.run { edge in
+                let client = try await StreamClient(edge)
+                let answer = try await client.ask(.POST, "/", ["expect": "100-continue", "content-length": "0"])
+                #expect(answer.told == [100] && answer.status == 200)
+                #expect(try await client.ask(.POST, "/", ["content-length": "0"]).told.isEmpty)
+            }
+        }
+
         @Test("the rules for heads hold, and end the request only")
         func heads() async throws {
             try await EdgeUnderTest.run { edge in
@@ -184,6 +194,8 @@ extension ClusterSuites {
 private struct StreamClient {
     struct Answer: Sendable {
         var status: UInt
+        /// The statuses that came before it.
+        var told: [UInt] = []
         var allow: String?
         var body: [UInt8]
     }
@@ -252,6 +264,7 @@ private struct StreamClient {
             for try await part in inbound {
                 switch part {
                 case .head(let head):
+                    if answer.status != 0 { answer.told.append(answer.status) }
                     answer.status = head.status.code
                     answer.allow = head.headers.first(name: "allow")
                 case .body(let buffer): answer.body += buffer.readableBytesView

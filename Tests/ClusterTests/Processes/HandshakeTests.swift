@@ -269,6 +269,8 @@ final class RawClient: Sendable {
 
     func close() { channel.close(promise: nil) }
 
+    func say(_ words: String) { channel.writeAndFlush(ByteBuffer(string: words), promise: nil) }
+
     /// Sends this again and again until the connection ends.
     func drip(_ drop: [UInt8]) {
         let channel = channel

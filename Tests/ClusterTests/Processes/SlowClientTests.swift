@@ -295,6 +295,31 @@ extension ClusterSuites {
             #expect(looked(&watch, 9_999) == nil)
         }
 
+        @Test("a client that waits for a word before its body gets it once the body is wanted")
+        func expected() async throws {
+            try await EdgeUnderTest.run { edge in
+                func client(_ path: String, _ version: String, body: String) async throws -> RawClient {
+                    try await edge.client(
+                        saying: Array(
+                            ("POST \(path) HTTP/\(version)\r\nHost: a\r\nConnection: close\r\nContent-Length: 3\r\n"
+                                + "Expect: 100-Continue\r\n\r\n\(body)").utf8))
+                }
+                let waiting = try await client("/", "1.1", body: "")
+                try await waiting.awaitBytes()
+                waiting.say("abc")
+                let text = String(decoding: try await waiting.untilClosed(), as: UTF8.self)
+                #expect(text.hasPrefix("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200"), "\(text)")
+                #expect(text.hasSuffix("127.0.0.1 3"))
+                // One that could not know the word does without.
+                let old = String(
+                    decoding: try await client("/", "1.0", body: "abc").untilClosed(), as: UTF8.self)
+                #expect(old.hasPrefix("HTTP/1.1 200") && old.hasSuffix("127.0.0.1 3"), "\(old)")
+                let refused = String(
+                    decoding: try await client("/" + Self.long, "1.1", body: "").untilClosed(), as: UTF8.self)
+                #expect(refused.hasPrefix("HTTP/1.1 414"), "\(refused)")
+            }
+        }
+
         @Test("a request's address is known")
         func address() async throws {
             try await EdgeUnderTest.run { edge in
