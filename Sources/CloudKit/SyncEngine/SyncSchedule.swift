@@ -53,8 +53,9 @@ struct SyncSchedule: Sendable, Hashable {
     /// Another account may be in force.
     mutating func listeningEnded(at now: SyncClock.Instant) {
         isTold = false
-        fetchNotBefore = nil
+        (fetchNotBefore, sendNotBefore) = (nil, nil)
         fetchWanted(at: now)
+        if sendAt != nil { sendAt = now + Self.sendDelay }
     }
 
     /// Notifications do not tell of changes any more. They may be refused again, which each fetch finds out, so the
@@ -80,7 +81,7 @@ struct SyncSchedule: Sendable, Hashable {
 
     mutating func fetchEnded(_ error: CKError?, at now: SyncClock.Instant) {
         fetchFailures = error == nil ? 0 : fetchFailures + 1
-        fetchNotBefore = error?.retryAfterSeconds.map { now + .seconds($0) }
+        fetchNotBefore = error?.wantedPause.map { now + $0 }
         if let error {
             fetchAt = now + Self.wait(after: error, failures: fetchFailures)
             return
@@ -120,10 +121,18 @@ struct SyncSchedule: Sendable, Hashable {
     }
 
     private static func wait(after error: CKError, failures: Int) -> Duration {
-        max(wait(failures: failures), .seconds(error.retryAfterSeconds ?? 0))
+        max(wait(failures: failures), error.wantedPause ?? .zero)
     }
 
     private static func wait(failures: Int) -> Duration { min(firstRetry * (1 << min(failures - 1, 20)), retryMax) }
+}
+
+extension CKError {
+    /// How long the server wants to be left alone, by this error or that of an item.
+    fileprivate var wantedPause: Duration? {
+        let items = partialErrorsByItemID?.values.compactMap { ($0 as? CKError)?.retryAfterSeconds } ?? []
+        return (items + [retryAfterSeconds].compactMap(\.self)).max().map { .seconds($0) }
+    }
 }
 
 struct SyncClock: Sendable {

@@ -192,6 +192,18 @@ struct SyncScheduleTests {
         #expect(schedule.next == .seconds(21))
     }
 
+    @Test("A zone that is busy is left alone for as long as it wants, another account is not")
+    func busyZone() {
+        var schedule = SyncSchedule()
+        let busy = error(.zoneBusy, retryAfter: 40)
+        let details = CKErrorDetails(partialErrors: ["zone": busy, "other": error(.unknownItem)])
+        schedule.sendEnded(CKError(.partialFailure, reason: "", details: details), at: .zero, hasPending: true)
+        #expect(schedule.next == .seconds(40))
+        schedule.listeningEnded(at: .seconds(2))
+        #expect(schedule.takeDue(at: .seconds(2)) == [.fetch])
+        #expect(schedule.next == .seconds(2) + SyncSchedule.sendDelay)
+    }
+
     @Test("What was added at the end of a send goes half a second later")
     func addedAtTheEnd() {
         var schedule = SyncSchedule()
