@@ -1,11 +1,5 @@
 import RecordModel
 
-/// The outcome of one record of a call that saves and deletes.
-enum ModifyResult: Sendable {
-    case saved(CKRecord.ID, Result<CKRecord, any Error>)
-    case deleted(CKRecord.ID, Result<Void, any Error>)
-}
-
 struct ModifyCall: Sendable {
     var saves: [CKRecord]
     var deletes: [CKRecord.ID]

@@ -164,12 +164,6 @@ struct CallTimes: Sendable, Hashable {
     }
 }
 
-/// The outcome of one zone of a call that saves and deletes.
-enum ModifyZoneResult: Sendable {
-    case saved(CKRecordZone.ID, Result<CKRecordZone, any Error>)
-    case deleted(CKRecordZone.ID, Result<Void, any Error>)
-}
-
 extension DatabaseService {
     func allZones() async throws(CKError) -> [CKRecordZone] {
         var zones: [CKRecordZone] = []
@@ -189,7 +183,7 @@ extension DatabaseService {
 
     /// Does something for many items, as many in a request as it takes.
     /// - Parameter failed: the result of an item that was left when a later request failed.
-    private func inRequests<Item, Outcome>(
+    func inRequests<Item, Outcome>(
         _ items: [Item], _ request: ([Item]) async throws(CKError) -> [Outcome], failed: (Item, CKError) -> Outcome
     ) async throws(CKError) -> [Outcome] {
         var outcomes: [Outcome] = []
