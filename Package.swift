@@ -147,7 +147,7 @@ let package = Package(
         module(
             "CloudKit",
             ["CloudKitAtLoad", "CoreLocation", "RecordModel", "ServiceClient", "UbiquitousKeyValueStore", "Wire"],
-            testing: ["TestSupport", "OSLog", "RaftCore", .asyncHTTPClient, .nioCore, .nioHTTP1, .nioPosix]),
+            testing: ["TestSupport", "OSLog", "RaftCore", .asyncHTTPClient, .logging, .nioCore, .nioHTTP1, .nioPosix]),
         [
             // SwiftPM's `embedInCode` compiles an array literal instead, which takes half a minute for this document.
             .target(name: "OpenAPIFile", path: "Sources/WebServices/OpenAPI", exclude: ["openapi.json"]),

@@ -21,9 +21,10 @@ public struct Logger: Sendable {
     public init(subsystem: String, category: String) {
         var log = Logging.Logger(label: subsystem)
         if !category.isEmpty { log[metadataKey: "category"] = .string(category) }
-        self.log = log
-        self.category = category
+        self.init(log, category: category)
     }
+
+    init(_ log: Logging.Logger, category: String) { (self.log, self.category) = (log, category) }
 
     /// A logger that writes where a log does.
     public init(_ logObj: OSLog) {

@@ -1,5 +1,5 @@
 /// Tells intervals and events of a name apart that happen at the same time.
-public struct OSSignpostID: Hashable, Sendable {
+public struct OSSignpostID: Hashable, Comparable, Sendable {
     /// The number of the ID.
     public let rawValue: UInt64
 
@@ -18,17 +18,34 @@ public struct OSSignpostID: Hashable, Sendable {
     public static let invalid = OSSignpostID(.max)
     /// None.
     public static let null = OSSignpostID(0)
+
+    /// The order of the numbers.
+    public static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
 }
 
 /// An interval that began.
-public final class OSSignpostIntervalState: Sendable {
+public final class OSSignpostIntervalState: Codable, Sendable {
     let id: OSSignpostID
-    let start = ContinuousClock.now
+    /// Nil where it began somewhere else.
+    let start: ContinuousClock.Instant?
 
-    init(_ id: OSSignpostID) { self.id = id }
+    init(_ id: OSSignpostID, start: ContinuousClock.Instant?) { (self.id, self.start) = (id, start) }
 
     /// An interval that began somewhere else: its length is not known.
-    public static func beginState(id: OSSignpostID) -> OSSignpostIntervalState { OSSignpostIntervalState(id) }
+    public static func beginState(id: OSSignpostID) -> OSSignpostIntervalState {
+        OSSignpostIntervalState(id, start: nil)
+    }
+
+    /// Reads an interval that began elsewhere from what `encode(to:)` wrote.
+    public convenience init(from decoder: any Decoder) throws {
+        self.init(OSSignpostID(try decoder.singleValueContainer().decode(UInt64.self)), start: nil)
+    }
+
+    /// Writes the interval's ID.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(id.rawValue)
+    }
 }
 
 /// The metadata of a signpost.
@@ -80,8 +97,22 @@ public struct OSSignposter: Sendable {
     public func beginInterval(
         _ name: StaticString, id: OSSignpostID = .exclusive, _ message: @autoclosure () -> SignpostMetadata
     ) -> OSSignpostIntervalState {
-        write("begin", name, id, message)
-        return OSSignpostIntervalState(id)
+        logger?.signpost("begin", name, id, message)
+        return OSSignpostIntervalState(id, start: .now)
+    }
+
+    /// Begins the interval of an animation: one as others, here.
+    public func beginAnimationInterval(
+        _ name: StaticString, id: OSSignpostID = .exclusive
+    ) -> OSSignpostIntervalState {
+        beginInterval(name, id: id)
+    }
+
+    /// Begins the interval of an animation, with something about it: one as others, here.
+    public func beginAnimationInterval(
+        _ name: StaticString, id: OSSignpostID = .exclusive, _ message: @autoclosure () -> SignpostMetadata
+    ) -> OSSignpostIntervalState {
+        beginInterval(name, id: id, message())
     }
 
     /// Ends an interval.
@@ -91,7 +122,8 @@ public struct OSSignposter: Sendable {
     public func endInterval(
         _ name: StaticString, _ state: OSSignpostIntervalState, _ message: @autoclosure () -> SignpostMetadata
     ) {
-        write("end after \(state.start.duration(to: .now))", name, state.id, message)
+        let length = state.start.map { " after \($0.duration(to: .now))" }
+        logger?.signpost("end" + (length ?? ""), name, state.id, message)
     }
 
     /// Says that something happened.
@@ -101,7 +133,7 @@ public struct OSSignposter: Sendable {
     public func emitEvent(
         _ name: StaticString, id: OSSignpostID = .exclusive, _ message: @autoclosure () -> SignpostMetadata
     ) {
-        write("event", name, id, message)
+        logger?.signpost("event", name, id, message)
     }
 
     /// Does something as an interval.
@@ -120,14 +152,53 @@ public struct OSSignposter: Sendable {
         defer { endInterval(name, state) }
         return try task()
     }
+}
 
-    private func write(
+/// What a signpost says; the raw values are Apple's.
+public struct OSSignpostType: RawRepresentable, Hashable, Sendable {
+    /// The number of the type.
+    public let rawValue: UInt8
+
+    /// The type of a number.
+    public init(rawValue: UInt8) { self.rawValue = rawValue }
+
+    /// Something happened.
+    public static let event = OSSignpostType(rawValue: 0)
+    /// An interval begins.
+    public static let begin = OSSignpostType(rawValue: 1)
+    /// An interval ends.
+    public static let end = OSSignpostType(rawValue: 2)
+
+    fileprivate var word: String { [.begin: "begin", .end: "end"][self] ?? "event" }
+}
+
+// swift-format-ignore: AlwaysUseLowerCamelCase
+/// Says that something happened, or that an interval begins or ends.
+public func os_signpost(
+    _ type: OSSignpostType, dso: UnsafeRawPointer? = nil, log: OSLog, name: StaticString,
+    signpostID: OSSignpostID = .exclusive
+) {
+    log.logger?.signpost(type.word, name, signpostID) { "" }
+}
+
+// swift-format-ignore: AlwaysUseLowerCamelCase
+/// Says that something happened, or that an interval begins or ends, with a format as `os_log(_:log:type:_:)` has it.
+public func os_signpost(
+    _ type: OSSignpostType, dso: UnsafeRawPointer? = nil, log: OSLog, name: StaticString,
+    signpostID: OSSignpostID = .exclusive, _ format: StaticString, _ arguments: any CVarArg...
+) {
+    log.logger?.signpost(type.word, name, signpostID) { OSLogFormat.message(format, arguments) }
+}
+
+extension Logger {
+    /// Writes a signpost, unless its ID says that there is none.
+    func signpost(
         _ what: @autoclosure () -> String, _ name: StaticString, _ id: OSSignpostID, _ message: () -> SignpostMetadata
     ) {
-        guard isEnabled, let logger else { return }
-        let text = message().text(showsPrivateValues: OSLogPrivacy.showsPrivateValues)
+        guard writesSignposts, id != .null, id != .invalid else { return }
         let number = id == .exclusive ? "" : " \(String(id.rawValue, radix: 16))"
+        let text = message().text(showsPrivateValues: OSLogPrivacy.showsPrivateValues)
         let words = ["\(name)\(number): \(what())", text].filter { !$0.isEmpty }.joined(separator: "; ")
-        logger.trace("\(words, privacy: .public)")
+        trace("\(words, privacy: .public)")
     }
 }

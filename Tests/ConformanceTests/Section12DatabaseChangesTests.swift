@@ -57,15 +57,23 @@ extension Conformance {
             #expect(zone["deleted"] == true && zone["zoneID"]?["zoneName"] == "zone")
         }
 
-        @Test("a zone deleted and made anew is a changed zone", arguments: Door.allCases)
+        @Test("a zone deleted and made anew is a changed zone of a greater incarnation", arguments: Door.allCases)
         func recreated(door: Door) async throws {
             let space = try await Space(door).newZone()
-            let token = try await space.databaseChanges()["syncToken"]?.string
+            let first = try await space.databaseChanges()
+            let token = first["syncToken"]?.string
             _ = try await space.call("zones/modify", ["operations": [Space.zoneOperation("delete", "zone")]])
             _ = try await space.newZone()
             let page = try await space.databaseChanges(token)
             #expect(Self.zones(page).contains("zone"))
-            #expect(page["zones"]?.array?.last?["deleted"] == nil, "\(page.text)")
+            let (before, after) = (try #require(first["zones"]?.array?.first), try #require(page["zones"]?.array?.last))
+            #expect(after["deleted"] == nil, "\(page.text)")
+            guard case .integer(let earlier)? = before["incarnation"], case .integer(let later)? = after["incarnation"]
+            else {
+                Issue.record("no incarnation: \(page.text)")
+                return
+            }
+            #expect(earlier < later)
         }
 
         @Test("an entry can be used as a zone of changes/zone", arguments: Door.allCases)

@@ -27,8 +27,8 @@ struct ChangesResponseTests {
     func database() {
         let zone = ZoneID(name: "Z", owner: "_u")
         let id = #""zoneID":{"zoneName":"Z","ownerRecordName":"_u","zoneType":"REGULAR_CUSTOM_ZONE"}"#
-        #expect(text { $0.changedZone(zone, isDeleted: false) } == "{\(id)}")
-        #expect(text { $0.changedZone(zone, isDeleted: true) } == "{\(id),\"deleted\":true}")
+        #expect(text { $0.changedZone(zone, incarnation: 3, isDeleted: false) } == "{\(id),\"incarnation\":3}")
+        #expect(text { $0.changedZone(zone, incarnation: 3, isDeleted: true) } == "{\(id),\"deleted\":true}")
     }
 
     @Test("entries of the zone's feed have every key, the older form has them at its top level")

@@ -167,6 +167,10 @@ enum ContainerAccount: Sendable, Hashable {
         }
     }
 
+    /// The account as it is now, whatever the app puts in force later.
+    /// - Throws: as `configuration`.
+    func pinned() throws(CKError) -> ContainerAccount { .fixed(try account()) }
+
     private func account() throws(CKError) -> ServiceAccount {
         guard case .current(let identifier) = self else {
             guard case .fixed(let account) = self else { preconditionFailure("there are two cases") }

@@ -46,22 +46,13 @@ extension CKDatabase {
     /// - Throws: `serverRecordChanged` where the server has another version, with all three versions.
     @discardableResult
     public func save(_ record: CKRecord) async throws -> CKRecord {
-        let call = ModifyCall(saves: [record], deletes: [])
-        guard case .saved(_, let result)? = try await results(of: call).first else {
-            throw CKError.unreadable("record")
-        }
-        return try result.get()
+        try await results(of: ModifyCall(saves: [record], deletes: [])).savedItem()
     }
 
     /// Deletes a record, whatever its version.
     @discardableResult
     public func deleteRecord(withID recordID: CKRecord.ID) async throws -> CKRecord.ID {
-        let call = ModifyCall(saves: [], deletes: [recordID])
-        guard case .deleted(_, let result)? = try await results(of: call).first else {
-            throw CKError.unreadable("record")
-        }
-        try result.get()
-        return recordID
+        try await results(of: ModifyCall(saves: [], deletes: [recordID])).deletedID()
     }
 
     // MARK: Several records
@@ -95,15 +86,7 @@ extension CKDatabase {
     ) {
         let call = ModifyCall(
             saves: recordsToSave, deletes: recordIDsToDelete, policy: savePolicy, isAtomic: atomically)
-        var saved: [CKRecord.ID: Result<CKRecord, any Error>] = [:]
-        var deleted: [CKRecord.ID: Result<Void, any Error>] = [:]
-        for result in try await results(of: call) {
-            switch result {
-            case .saved(let id, let result): saved[id] = result
-            case .deleted(let id, let result): deleted[id] = result
-            }
-        }
-        return (saved, deleted)
+        return try await results(of: call).byID()
     }
 
     private func results(of call: ModifyCall) async throws(CKError) -> [ModifyResult] {

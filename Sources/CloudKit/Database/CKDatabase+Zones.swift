@@ -19,20 +19,14 @@ extension CKDatabase {
     /// Makes a zone; one that is there stays as it is.
     @discardableResult
     public func save(_ zone: CKRecordZone) async throws -> CKRecordZone {
-        guard case .saved(_, let result)? = try await service.modifyZones(saving: [zone], deleting: []).first else {
-            throw CKError.unreadable("zone")
-        }
-        return try result.get()
+        try await service.modifyZones(saving: [zone], deleting: []).savedItem()
     }
 
     /// Deletes a zone with all that is in it.
     /// - Throws: `zoneNotFound` if there is none.
     @discardableResult
     public func deleteRecordZone(withID recordZoneID: CKRecordZone.ID) async throws -> CKRecordZone.ID {
-        let results = try await service.modifyZones(saving: [], deleting: [recordZoneID])
-        guard case .deleted(_, let result)? = results.first else { throw CKError.unreadable("zone") }
-        try result.get()
-        return recordZoneID
+        try await service.modifyZones(saving: [], deleting: [recordZoneID]).deletedID()
     }
 
     /// Makes and deletes zones.
@@ -44,15 +38,7 @@ extension CKDatabase {
         saveResults: [CKRecordZone.ID: Result<CKRecordZone, any Error>],
         deleteResults: [CKRecordZone.ID: Result<Void, any Error>]
     ) {
-        var saved: [CKRecordZone.ID: Result<CKRecordZone, any Error>] = [:]
-        var deleted: [CKRecordZone.ID: Result<Void, any Error>] = [:]
-        for result in try await service.modifyZones(saving: recordZonesToSave, deleting: recordZoneIDsToDelete) {
-            switch result {
-            case .saved(let id, let result): saved[id] = result
-            case .deleted(let id, let result): deleted[id] = result
-            }
-        }
-        return (saved, deleted)
+        try await service.modifyZones(saving: recordZonesToSave, deleting: recordZoneIDsToDelete).byID()
     }
 }
 

@@ -61,7 +61,7 @@ open class CKFetchDatabaseChangesOperation: CKDatabaseOperation, @unchecked Send
     }
 
     private func tell(_ page: DatabaseChangesPage) {
-        for (id, isDeleted) in page.zones {
+        for (id, isDeleted, _) in page.zones {
             if isDeleted { recordZoneWithIDWasDeletedBlock?(id) } else { recordZoneWithIDChangedBlock?(id) }
         }
         changeTokenUpdatedBlock?(page.token)

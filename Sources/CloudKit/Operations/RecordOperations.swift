@@ -145,22 +145,21 @@ open class CKModifyRecordsOperation: CKDatabaseOperation, @unchecked Sendable {
         let call = ModifyCall(
             saves: saves, deletes: recordIDsToDelete ?? [], policy: savePolicy, isAtomic: isAtomic)
         let records = Dictionary(saves.map { ($0.recordID, $0) }) { first, _ in first }
-        let tally = Tally()
+        var tally = ModifyTally<CKRecord.ID, CKRecord>()
         let callbacks = Callbacks.Serial()
         let progress = perRecordProgressBlock.map { block in
             TransferProgress { place, part in callbacks.post { block(saves[place], part) } }
         }
         let result = await outcome { () async throws(CKError) in
             try await service.modify(call, progress: progress) { results in
-                tally.note(results)
+                for result in results { tally.note(result) }
                 await callbacks.run { [self] in for result in results { tell(result, records) } }
             }
         }
-        await callbacks.run { [self] in
+        let error = tally.error(of: result)
+        await callbacks.run { [self, saved = tally.saved, deleted = tally.deleted] in
             modifyRecordsResultBlock?(result)
-            let all = tally.all.withLock { $0 }
-            modifyRecordsCompletionBlock?(
-                all.saved, all.deleted, result.failure ?? CKError.partialFailure(all.errors))
+            modifyRecordsCompletionBlock?(saved, deleted, error)
         }
     }
 
@@ -171,28 +170,6 @@ open class CKModifyRecordsOperation: CKDatabaseOperation, @unchecked Sendable {
             perRecordSaveBlock?(id, result)
             if let record = records[id] { perRecordCompletionBlock?(record, result.failure) }
         case .deleted(let id, let result): perRecordDeleteBlock?(id, result)
-        }
-    }
-
-    /// What the older block gets at the end.
-    private final class Tally: Sendable {
-        struct All {
-            var saved: [CKRecord] = []
-            var deleted: [CKRecord.ID] = []
-            var errors: [AnyHashable: any Error] = [:]
-        }
-
-        let all = Mutex(All())
-
-        func note(_ results: [ModifyResult]) {
-            for result in results {
-                switch result {
-                case .saved(_, .success(let record)): all.withLock { $0.saved.append(record) }
-                case .deleted(let id, .success): all.withLock { $0.deleted.append(id) }
-                case .saved(let id, .failure(let error)), .deleted(let id, .failure(let error)):
-                    all.withLock { $0.errors[id] = error }
-                }
-            }
         }
     }
 }

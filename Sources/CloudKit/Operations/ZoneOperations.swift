@@ -41,15 +41,9 @@ open class CKFetchRecordZonesOperation: CKDatabaseOperation, @unchecked Sendable
             return try await service.allZones().map { ($0.zoneID, .success($0)) }
         }
         await Callbacks.run { [self] in
-            var zones: [CKRecordZone.ID: CKRecordZone] = [:]
-            var errors: [AnyHashable: any Error] = [:]
-            for (id, result) in (try? result.get()) ?? [] {
-                perRecordZoneResultBlock?(id, result)
-                if case .success(let zone) = result { zones[id] = zone }
-                errors[id] = result.failure
-            }
-            fetchRecordZonesResultBlock?(result.map { _ in () })
-            fetchRecordZonesCompletionBlock?(zones, result.failure ?? CKError.partialFailure(errors))
+            result.tell(
+                each: perRecordZoneResultBlock, end: fetchRecordZonesResultBlock,
+                olderEnd: fetchRecordZonesCompletionBlock)
         }
     }
 }
@@ -92,23 +86,9 @@ open class CKModifyRecordZonesOperation: CKDatabaseOperation, @unchecked Sendabl
                 saving: recordZonesToSave ?? [], deleting: recordZoneIDsToDelete ?? [])
         }
         await Callbacks.run { [self] in
-            var saved: [CKRecordZone] = []
-            var deleted: [CKRecordZone.ID] = []
-            var errors: [AnyHashable: any Error] = [:]
-            for result in (try? result.get()) ?? [] {
-                switch result {
-                case .saved(let id, let result):
-                    perRecordZoneSaveBlock?(id, result)
-                    if case .success(let zone) = result { saved.append(zone) }
-                    errors[id] = result.failure
-                case .deleted(let id, let result):
-                    perRecordZoneDeleteBlock?(id, result)
-                    if case .success = result { deleted.append(id) }
-                    errors[id] = result.failure
-                }
-            }
-            modifyRecordZonesResultBlock?(result.map { _ in () })
-            modifyRecordZonesCompletionBlock?(saved, deleted, result.failure ?? CKError.partialFailure(errors))
+            result.tell(
+                saves: perRecordZoneSaveBlock, deletes: perRecordZoneDeleteBlock, end: modifyRecordZonesResultBlock,
+                olderEnd: modifyRecordZonesCompletionBlock)
         }
     }
 }

@@ -1,11 +1,5 @@
 import RecordModel
 
-/// The outcome of one record of a call that saves and deletes.
-enum ModifyResult: Sendable {
-    case saved(CKRecord.ID, Result<CKRecord, any Error>)
-    case deleted(CKRecord.ID, Result<Void, any Error>)
-}
-
 struct ModifyCall: Sendable {
     var saves: [CKRecord]
     var deletes: [CKRecord.ID]
@@ -25,25 +19,47 @@ extension DatabaseService {
         _ call: ModifyCall, progress: TransferProgress? = nil, deliver: ([ModifyResult]) async -> Void
     ) async throws(CKError) {
         var snapshots = call.saves.map { $0.snapshot() }
+        let failures = try await prepare(&snapshots, call, progress)
+        let (operations, refused) = operations(call, snapshots, failures)
+        let plan = try BatchPlan(operations, isAtomic: call.isAtomic, isPublic: scope == .public)
+        if !refused.isEmpty { await deliver(refused) }
+        try await send(plan, call, snapshots, hasDelivered: !refused.isEmpty, deliver)
+    }
+
+    /// Sends the files of records.
+    /// - Returns: why records cannot be saved, by their place.
+    private func prepare(
+        _ snapshots: inout [RecordSnapshot], _ call: ModifyCall, _ progress: TransferProgress?
+    ) async throws(CKError) -> [Int: CKError] {
         var uploads = AssetUploadPlan(scope: scope)
+        var failures: [Int: CKError] = [:]
         for (place, snapshot) in snapshots.enumerated() {
-            if snapshot.type == CKRecord.SystemType.share { throw .notBuilt("sharing") }
-            try snapshot.validate()
+            do throws(CKError) {
+                if snapshot.type == CKRecord.SystemType.share { throw .notBuilt("sharing") }
+                try snapshot.validate()
+            } catch {
+                failures[place] = error
+                continue
+            }
             guard snapshot.values.contains(where: { $0.value.hasAsset }) else { continue }
             let form = SaveForm(snapshot, call.policy)
             uploads.add(snapshot, at: place, keys: form.keys, isNew: form.kind == "create")
         }
-        var failures = uploads.failures
-        if !uploads.isEmpty {
-            try BatchPlan.check(snapshots.map(\.id) + call.deletes)
-            failures = try await AssetSender(service: self, progress: progress).send(uploads, for: &snapshots)
-        }
-        let (operations, refused) = operations(call, snapshots, failures)
-        let plan = try BatchPlan(operations, isAtomic: call.isAtomic, isPublic: scope == .public)
-        if !refused.isEmpty { await deliver(refused) }
-        var hasDelivered = !refused.isEmpty
+        try BatchPlan.check(snapshots.map(\.id) + call.deletes)
+        let unsent =
+            uploads.isEmpty
+            ? uploads.failures : try await AssetSender(service: self, progress: progress).send(uploads, for: &snapshots)
+        return failures.merging(unsent) { first, _ in first }
+    }
+
+    private func send(
+        _ plan: BatchPlan, _ call: ModifyCall, _ snapshots: [RecordSnapshot], hasDelivered: Bool,
+        _ deliver: ([ModifyResult]) async -> Void
+    ) async throws(CKError) {
+        var hasDelivered = hasDelivered
         var failure: CKError?
-        for request in plan.requests {
+        var requests = plan.requests[...]
+        while let request = requests.popFirst() {
             var results: [ModifyResult]
             if let failure {
                 results = request.operations.map { Self.result($0, .failure(failure)) }
@@ -53,6 +69,10 @@ extension DatabaseService {
                     let answer = try await write("records/modify", request.body)
                     results = try await self.results(of: request, answer, call, snapshots)
                 } catch {
+                    if let halves = request.halves(after: error) {
+                        requests = halves + requests
+                        continue
+                    }
                     if error.isOfWholeRequest {
                         guard hasDelivered else { throw error }
                         failure = error
@@ -65,8 +85,8 @@ extension DatabaseService {
         }
     }
 
-    /// What to send, and the results of what is not sent: records whose files failed, and what was to be done together
-    /// with them.
+    /// What to send, and the results of what is not sent: records that cannot be sent, or whose files could not, and
+    /// what was to be done together with them.
     /// - Parameter failures: by the place of the record among the saves.
     private func operations(
         _ call: ModifyCall, _ snapshots: [RecordSnapshot], _ failures: [Int: CKError]
@@ -75,7 +95,8 @@ extension DatabaseService {
             BatchPlan.isWhole(call.isAtomic, $0, isPublic: scope == .public)
         }
         let batchError = CKError(
-            .batchRequestFailed, reason: "nothing was done: an asset of another record of the batch could not be sent")
+            .batchRequestFailed,
+            reason: "nothing was done: another record of the batch, or an asset of one, could not be sent")
         var sent: [BatchPlan.Operation] = []
         var refused: [ModifyResult] = []
         for (place, snapshot) in snapshots.enumerated() {
@@ -245,6 +266,17 @@ struct BatchPlan: Sendable {
         var zone: CKRecordZone.ID
         var isAtomic: Bool
         var operations: [Operation]
+
+        /// Two requests in the place of this one, where one operation may be what all were refused for. Nil where it is
+        /// known to be that one, or they belong together.
+        func halves(after error: CKError) -> ArraySlice<Request>? {
+            guard !isAtomic, operations.count > 1, error.code == .invalidArguments || error.code == .limitExceeded
+            else { return nil }
+            let half = operations.count / 2
+            return [operations[..<half], operations[half...]].map {
+                Request(zone: zone, isAtomic: false, operations: Array($0))
+            }[...]
+        }
 
         var body: [UInt8] {
             var writer = JSONWriter(capacity: operations.reduce(256) { $0 + $1.json.count + 1 })

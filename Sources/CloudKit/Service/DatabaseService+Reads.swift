@@ -229,8 +229,9 @@ struct ZoneChangesPage: Sendable {
 }
 
 struct DatabaseChangesPage: Sendable {
-    /// Zones with changes, and whether each was deleted.
-    var zones: [(id: CKRecordZone.ID, isDeleted: Bool)]
+    /// Zones with changes, whether each was deleted, and the number of its life, which grows when it is deleted and
+    /// made again, or restored.
+    var zones: [(id: CKRecordZone.ID, isDeleted: Bool, life: Int64?)]
     var token: CKServerChangeToken
     var hasMore: Bool
 
@@ -328,10 +329,11 @@ extension DatabaseService {
             if let limit { writer.member("resultsLimit", integer: Int64(limit)) }
         }
         guard let token = answer["syncToken"]?.string else { throw .unreadable("syncToken") }
-        var zones: [(id: CKRecordZone.ID, isDeleted: Bool)] = []
+        var zones: [(id: CKRecordZone.ID, isDeleted: Bool, life: Int64?)] = []
         for json in try members("zones", of: answer) {
             guard let id = json["zoneID"].flatMap(RecordReader.zoneID) else { throw .unreadable("zoneID") }
-            zones.append((id, json["deleted"] == .bool(true)))
+            let life: Int64? = if case .integer(let number) = json["incarnation"] { number } else { nil }
+            zones.append((id, json["deleted"] == .bool(true), life))
         }
         return DatabaseChangesPage(
             zones: zones, token: CKServerChangeToken(token), hasMore: answer["moreComing"] == .bool(true))

@@ -6,6 +6,9 @@ struct DatabaseService: Sendable {
     var account: ContainerAccount
     var scope: CKDatabase.Scope
     var times = CallTimes()
+    /// The record name of the user for whom requests are sent; nil for the session's. While another one is signed in
+    /// they fail with `notAuthenticated`.
+    var user: String?
     /// What changes are known by that a long-lived operation sends; nil for new keys with each request.
     var keys: LongLivedKeys?
     /// The deadline of the whole call; nil if there is none, or it has not begun.
@@ -68,7 +71,7 @@ struct DatabaseService: Sendable {
         do {
             return try await session.send(
                 database: name, action: action, body: body, idempotencyKey: idempotencyKey,
-                patience: times.request ?? configuration.patience, limit: limit)
+                patience: times.request ?? configuration.patience, limit: limit, of: user)
         } catch let failure as ServiceFailure
             where failure.code == ErrorCode.atomicError.rawValue && failure.json["records"] != nil
         {
@@ -161,12 +164,6 @@ struct CallTimes: Sendable, Hashable {
     }
 }
 
-/// The outcome of one zone of a call that saves and deletes.
-enum ModifyZoneResult: Sendable {
-    case saved(CKRecordZone.ID, Result<CKRecordZone, any Error>)
-    case deleted(CKRecordZone.ID, Result<Void, any Error>)
-}
-
 extension DatabaseService {
     func allZones() async throws(CKError) -> [CKRecordZone] {
         var zones: [CKRecordZone] = []
@@ -186,7 +183,7 @@ extension DatabaseService {
 
     /// Does something for many items, as many in a request as it takes.
     /// - Parameter failed: the result of an item that was left when a later request failed.
-    private func inRequests<Item, Outcome>(
+    func inRequests<Item, Outcome>(
         _ items: [Item], _ request: ([Item]) async throws(CKError) -> [Outcome], failed: (Item, CKError) -> Outcome
     ) async throws(CKError) -> [Outcome] {
         var outcomes: [Outcome] = []
@@ -228,13 +225,32 @@ extension DatabaseService {
         guard Set(operations.map(\.0)).count == operations.count else {
             throw CKError(.invalidArguments, reason: "a zone is to be saved or deleted twice in one call")
         }
-        return try await inRequests(operations, modify) { operation, error in
-            let (id, isSave) = operation
-            return isSave ? .saved(id, .failure(error)) : .deleted(id, .failure(error))
+        return try await inRequests(operations, modify, failed: Self.failed)
+    }
+
+    private static func failed(_ operation: (CKRecordZone.ID, Bool), _ error: CKError) -> ModifyZoneResult {
+        let (id, isSave) = operation
+        return isSave ? .saved(id, .failure(error)) : .deleted(id, .failure(error))
+    }
+
+    /// Changes zones by one request, or by several where one of them may be what all were refused for.
+    private func modify(_ operations: [(CKRecordZone.ID, Bool)]) async throws(CKError) -> [ModifyZoneResult] {
+        do throws(CKError) {
+            return try await modifyTogether(operations)
+        } catch {
+            guard error.code == .invalidArguments else { throw error }
+            if operations.count == 1 { return [Self.failed(operations[0], error)] }
+            let second = Array(operations[(operations.count / 2)...])
+            let results = try await modify(Array(operations[..<(operations.count / 2)]))
+            do throws(CKError) {
+                return results + (try await modify(second))
+            } catch {
+                return results + second.map { Self.failed($0, error) }
+            }
         }
     }
 
-    private func modify(_ operations: [(CKRecordZone.ID, Bool)]) async throws(CKError) -> [ModifyZoneResult] {
+    private func modifyTogether(_ operations: [(CKRecordZone.ID, Bool)]) async throws(CKError) -> [ModifyZoneResult] {
         try checkCancellation()
         let answer = try await write("zones/modify", Self.body(operations))
         let members = try members("zones", of: answer)

@@ -170,33 +170,9 @@ open class CKDiscoverAllUserIdentitiesOperation: CKOperation, @unchecked Sendabl
 
 extension CKOperation {
     /// The public database of the operation's container, with the time that is left.
-    fileprivate var users: DatabaseService {
+    var users: DatabaseService {
         var service = (effectiveConfiguration?.container ?? CKContainer.default()).publicCloudDatabase.configured
         service.times = times.filled(from: service.times)
         return service.begun(at: startTime)
-    }
-}
-
-/// Sets the app's badge. Apple withdrew it: an app sets its badge itself. It ends with `serverRejectedRequest`.
-@available(*, deprecated, message: "no longer supported; set the badge in the app")
-open class CKModifyBadgeOperation: CKOperation, @unchecked Sendable {
-    /// The number on the badge.
-    @CKGuarded public var badgeValue: Int = 0
-    /// Called once, at the end.
-    @preconcurrency @CKGuarded public var modifyBadgeCompletionBlock: (@Sendable ((any Error)?) -> Void)? = nil
-
-    /// An operation that takes the badge away.
-    public override init() { super.init() }
-
-    /// An operation that sets the badge to a number.
-    public convenience init(badgeValue: Int) {
-        self.init()
-        self.badgeValue = badgeValue
-    }
-
-    override func execute() async {
-        let refusal = CKError(
-            .serverRejectedRequest, reason: "no badges are kept on the server: CloudKit withdrew this operation")
-        await refuse(refusal) { [self] in modifyBadgeCompletionBlock?($0) }
     }
 }

@@ -4,7 +4,7 @@ extension CKDatabase {
     /// A subscription.
     /// - Throws: `unknownItem` if there is none.
     public func subscription(for subscriptionID: CKSubscription.ID) async throws -> CKSubscription {
-        guard let result = try await service.subscriptions([subscriptionID]).first else {
+        guard let result = try await service.subscriptions.named([subscriptionID]).first else {
             throw CKError.unreadable("subscription")
         }
         return try result.1.get()
@@ -14,28 +14,23 @@ extension CKDatabase {
     public func subscriptions(
         for ids: [CKSubscription.ID]
     ) async throws -> [CKSubscription.ID: Result<CKSubscription, any Error>] {
-        Dictionary(try await service.subscriptions(ids)) { first, _ in first }
+        Dictionary(try await service.subscriptions.named(ids)) { first, _ in first }
     }
 
     /// All subscriptions of the database.
-    public func allSubscriptions() async throws -> [CKSubscription] { try await service.allSubscriptions() }
+    public func allSubscriptions() async throws -> [CKSubscription] { try await service.subscriptions.all() }
 
     /// Saves a subscription; what is committed after that is told of.
     @discardableResult
     public func save(_ subscription: CKSubscription) async throws -> CKSubscription {
-        let results = try await service.modifySubscriptions(saving: [subscription], deleting: [])
-        guard case .saved(_, let result)? = results.first else { throw CKError.unreadable("subscription") }
-        return try result.get()
+        try await service.subscriptions.modify(saving: [subscription], deleting: []).savedItem()
     }
 
     /// Deletes a subscription.
     /// - Throws: `unknownItem` if there is none.
     @discardableResult
     public func deleteSubscription(withID subscriptionID: CKSubscription.ID) async throws -> CKSubscription.ID {
-        let results = try await service.modifySubscriptions(saving: [], deleting: [subscriptionID])
-        guard case .deleted(_, let result)? = results.first else { throw CKError.unreadable("subscription") }
-        try result.get()
-        return subscriptionID
+        try await service.subscriptions.modify(saving: [], deleting: [subscriptionID]).deletedID()
     }
 
     /// Saves and deletes subscriptions.
@@ -47,17 +42,7 @@ extension CKDatabase {
         saveResults: [CKSubscription.ID: Result<CKSubscription, any Error>],
         deleteResults: [CKSubscription.ID: Result<Void, any Error>]
     ) {
-        var saved: [CKSubscription.ID: Result<CKSubscription, any Error>] = [:]
-        var deleted: [CKSubscription.ID: Result<Void, any Error>] = [:]
-        let results = try await service.modifySubscriptions(
-            saving: subscriptionsToSave, deleting: subscriptionIDsToDelete)
-        for result in results {
-            switch result {
-            case .saved(let id, let result): saved[id] = result
-            case .deleted(let id, let result): deleted[id] = result
-            }
-        }
-        return (saved, deleted)
+        try await service.subscriptions.modify(saving: subscriptionsToSave, deleting: subscriptionIDsToDelete).byID()
     }
 
     // MARK: Completion handlers
@@ -161,33 +146,15 @@ open class CKModifySubscriptionsOperation: CKDatabaseOperation, @unchecked Senda
     }
 
     override func execute() async {
-        let outcome: Result<[ModifySubscriptionResult], any Error>
-        do throws(CKError) {
+        let result = await outcome { () async throws(CKError) -> [ModifySubscriptionResult] in
             try checkCancellation()
-            outcome = .success(
-                try await service.modifySubscriptions(
-                    saving: subscriptionsToSave ?? [], deleting: subscriptionIDsToDelete ?? []))
-        } catch {
-            outcome = .failure(error)
+            return try await service.subscriptions.modify(
+                saving: subscriptionsToSave ?? [], deleting: subscriptionIDsToDelete ?? [])
         }
         await Callbacks.run { [self] in
-            var saved: [CKSubscription] = []
-            var deleted: [CKSubscription.ID] = []
-            var errors: [AnyHashable: any Error] = [:]
-            for result in (try? outcome.get()) ?? [] {
-                switch result {
-                case .saved(let id, let result):
-                    perSubscriptionSaveBlock?(id, result)
-                    if case .success(let subscription) = result { saved.append(subscription) }
-                    errors[id] = result.failure
-                case .deleted(let id, let result):
-                    perSubscriptionDeleteBlock?(id, result)
-                    if case .success = result { deleted.append(id) }
-                    errors[id] = result.failure
-                }
-            }
-            modifySubscriptionsResultBlock?(outcome.map { _ in () })
-            modifySubscriptionsCompletionBlock?(saved, deleted, outcome.failure ?? CKError.partialFailure(errors))
+            result.tell(
+                saves: perSubscriptionSaveBlock, deletes: perSubscriptionDeleteBlock,
+                end: modifySubscriptionsResultBlock, olderEnd: modifySubscriptionsCompletionBlock)
         }
     }
 }
@@ -226,27 +193,16 @@ open class CKFetchSubscriptionsOperation: CKDatabaseOperation, @unchecked Sendab
     }
 
     override func execute() async {
-        let outcome: Result<[(CKSubscription.ID, Result<CKSubscription, any Error>)], any Error>
-        do throws(CKError) {
+        let result = await outcome {
+            () async throws(CKError) -> [(CKSubscription.ID, Result<CKSubscription, any Error>)] in
             try checkCancellation()
-            if let subscriptionIDs {
-                outcome = .success(try await service.subscriptions(subscriptionIDs))
-            } else {
-                outcome = .success(try await service.allSubscriptions().map { ($0.subscriptionID, .success($0)) })
-            }
-        } catch {
-            outcome = .failure(error)
+            if let subscriptionIDs { return try await service.subscriptions.named(subscriptionIDs) }
+            return try await service.subscriptions.all().map { ($0.subscriptionID, .success($0)) }
         }
         await Callbacks.run { [self] in
-            var subscriptions: [CKSubscription.ID: CKSubscription] = [:]
-            var errors: [AnyHashable: any Error] = [:]
-            for (id, result) in (try? outcome.get()) ?? [] {
-                perSubscriptionResultBlock?(id, result)
-                if case .success(let subscription) = result { subscriptions[id] = subscription }
-                errors[id] = result.failure
-            }
-            fetchSubscriptionsResultBlock?(outcome.map { _ in () })
-            fetchSubscriptionCompletionBlock?(subscriptions, outcome.failure ?? CKError.partialFailure(errors))
+            result.tell(
+                each: perSubscriptionResultBlock, end: fetchSubscriptionsResultBlock,
+                olderEnd: fetchSubscriptionCompletionBlock)
         }
     }
 }

@@ -80,7 +80,10 @@ public final class CKSyncEngine: Sendable {
         self.clock = clock
         state = State(configuration.stateSerialization)
         observer = AccountObserver()
-        state.observe { [weak self] in self?.stateChanged() }
+        state.observe { [weak self] in
+            guard let self else { return }
+            schedule { $0.stateChanged(at: $1, hasPending: self.state.hasPending) }
+        }
         guard configuration.automaticallySync else { return }
         observer.begin { [weak self] in self?.endListening { $0.listeningEnded(at: $1) } }
         schedule { $0.started(at: $1, hasPending: self.state.hasPending) }
@@ -200,15 +203,6 @@ extension CKSyncEngine {
 // MARK: - Working by itself
 
 extension CKSyncEngine {
-    private func stateChanged() {
-        if configuration.automaticallySync {
-            schedule { $0.stateChanged(at: $1, hasPending: self.state.hasPending) }
-        } else {
-            // It still has to be told, though nothing is sent.
-            schedule { $0.stateChanged(at: $1, hasPending: false) }
-        }
-    }
-
     /// Changes the schedule, and sets the timer for what is next.
     private func schedule(_ change: (inout SyncSchedule, SyncClock.Instant) -> Void) {
         running.withLock { running in
@@ -251,7 +245,7 @@ extension CKSyncEngine {
     private func listen() async {
         guard running.withLock({ $0.listener == nil }), state.current.user != nil else { return }
         let service = configuration.database.configured
-        guard (try? await service.subscribe(as: configuration.subscriptionID)) != nil else { return }
+        guard (try? await service.subscriptions.subscribe(as: configuration.subscriptionID)) != nil else { return }
         let listener = try? SyncListener(service, state) { [weak self] event in
             switch event {
             case .changed: self?.schedule { $0.fetchWanted(at: $1) }

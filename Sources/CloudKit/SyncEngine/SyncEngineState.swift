@@ -146,6 +146,8 @@ struct SyncState: Hashable, Sendable {
     var user: String?
     var databaseToken: CKServerChangeToken?
     var zoneTokens: [CKRecordZone.ID: CKServerChangeToken] = [:]
+    /// Which life of a zone was told of: it gets a new one when it is deleted and made again, and when it is restored.
+    var zoneLives: [CKRecordZone.ID: Int64] = [:]
     /// In the order in which they became known.
     var unfetchedZones: [CKRecordZone.ID] = []
     var databaseChanges = PendingChanges<CKRecordZone.ID, CKSyncEngine.PendingDatabaseChange>()
@@ -165,10 +167,37 @@ struct SyncState: Hashable, Sendable {
     /// A page of the database's changes came.
     mutating func received(_ page: DatabaseChangesPage) {
         databaseToken = page.token
-        for (id, isDeleted) in page.zones where !id.isDefaultZone {
-            unfetchedZones.removeAll { $0 == id }
-            if isDeleted { zoneTokens[id] = nil } else { unfetchedZones.append(id) }
+        for zone in page.zones where !zone.id.isDefaultZone {
+            unfetchedZones.removeAll { $0 == zone.id }
+            if zone.isDeleted {
+                forget(zone.id)
+            } else {
+                zoneLives[zone.id] = zone.life
+                unfetchedZones.append(zone.id)
+            }
         }
+    }
+
+    /// The zones of a page that have another life than the one that was told of.
+    func earlierLives(in page: DatabaseChangesPage) -> [CKRecordZone.ID] {
+        page.zones.filter { zone in
+            guard let known = zoneLives[zone.id], let life = zone.life else { return false }
+            return !zone.isDeleted && known != life
+        }.map(\.id)
+    }
+
+    /// The zones that were told of, but for some.
+    func known(except zones: Set<CKRecordZone.ID>) -> [CKRecordZone.ID] {
+        Set(zoneTokens.keys).union(zoneLives.keys).subtracting(zones).sorted {
+            ($0.zoneName, $0.ownerName) < ($1.zoneName, $1.ownerName)
+        }
+    }
+
+    /// A zone is gone, or has begun another life.
+    mutating func forget(_ zone: CKRecordZone.ID) {
+        unfetchedZones.removeAll { $0 == zone }
+        zoneTokens[zone] = nil
+        zoneLives[zone] = nil
     }
 
     /// A zone was fetched to its end, or cannot be fetched.
@@ -192,6 +221,8 @@ struct PendingChanges<Item: Hashable & Sendable, Change: Hashable & Sendable>: H
     private var entries: [Item: Entry] = [:]
     /// How many changes were added so far.
     private(set) var additions = 0
+    /// How many places were given so far.
+    private var places = 0
 
     var isEmpty: Bool { entries.isEmpty }
     var list: [Change] { entries.values.sorted { $0.place < $1.place }.map(\.change) }
@@ -199,7 +230,8 @@ struct PendingChanges<Item: Hashable & Sendable, Change: Hashable & Sendable>: H
     /// Adds a change. The same one keeps its place; another one of the same item takes a new place.
     mutating func add(_ change: Change, for item: Item) {
         additions += 1
-        let place = entries[item].flatMap { $0.change == change ? $0.place : nil } ?? additions
+        if entries[item]?.change != change { places += 1 }
+        let place = entries[item].flatMap { $0.change == change ? $0.place : nil } ?? places
         entries[item] = Entry(change: change, place: place, addition: additions)
     }
 
@@ -208,6 +240,13 @@ struct PendingChanges<Item: Hashable & Sendable, Change: Hashable & Sendable>: H
     ///   stays: the item may have changed once more.
     mutating func remove(_ change: Change, for item: Item, sentAt additions: Int = .max) {
         if let entry = entries[item], entry.change == change, entry.addition <= additions { entries[item] = nil }
+    }
+
+    /// Puts exactly this change behind all others, if it is there.
+    mutating func moveBack(_ change: Change, for item: Item) {
+        guard entries[item]?.change == change else { return }
+        places += 1
+        entries[item]?.place = places
     }
 
     static func == (left: Self, right: Self) -> Bool { left.list == right.list }
@@ -223,6 +262,10 @@ private struct StoredSyncState: Codable {
     struct Token: Codable {
         var zone: Zone
         var token: String
+    }
+    struct Life: Codable {
+        var zone: Zone
+        var life: Int64
     }
     struct ZoneChange: Codable {
         var zone: Zone
@@ -240,6 +283,8 @@ private struct StoredSyncState: Codable {
     var user: String?
     var databaseToken: String?
     var zoneTokens: [Token]
+    /// Nil in what earlier builds wrote.
+    var zoneLives: [Life]?
     var unfetchedZones: [Zone]
     var databaseChanges: [ZoneChange]
     var recordChanges: [RecordChange]
@@ -251,6 +296,8 @@ private struct StoredSyncState: Codable {
         user = state.user
         databaseToken = state.databaseToken?.value
         zoneTokens = state.zoneTokens.map { Token(zone: Zone($0), token: $1.value) }
+            .sorted { ($0.zone.name, $0.zone.owner) < ($1.zone.name, $1.zone.owner) }
+        zoneLives = state.zoneLives.map { Life(zone: Zone($0), life: $1) }
             .sorted { ($0.zone.name, $0.zone.owner) < ($1.zone.name, $1.zone.owner) }
         unfetchedZones = state.unfetchedZones.map(Zone.init)
         databaseChanges = state.databaseChanges.list.map { change in
@@ -285,6 +332,7 @@ extension SyncState {
         user = form.user
         databaseToken = form.databaseToken.map { CKServerChangeToken($0) }
         for token in form.zoneTokens { zoneTokens[token.zone.id] = CKServerChangeToken(token.token) }
+        for life in form.zoneLives ?? [] { zoneLives[life.zone.id] = life.life }
         unfetchedZones = form.unfetchedZones.map(\.id)
         for change in form.databaseChanges {
             let id = change.zone.id

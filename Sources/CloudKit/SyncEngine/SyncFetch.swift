@@ -1,12 +1,20 @@
 /// One fetch of an engine: the database's changes, then those of each zone, page by page.
 struct SyncFetch {
-    let session: SyncSession
-    let service: DatabaseService
-    let context: CKSyncEngine.FetchChangesContext
+    private let session: SyncSession
+    private let service: DatabaseService
+    private let context: CKSyncEngine.FetchChangesContext
+    /// Why zones could not be fetched to their end, by their ID.
+    private(set) var errors: [AnyHashable: any Error] = [:]
 
     private var state: CKSyncEngine.State { session.state }
 
-    func run() async throws(CKError) {
+    init(session: SyncSession, service: DatabaseService, context: CKSyncEngine.FetchChangesContext) {
+        self.session = session
+        self.service = service
+        self.context = context
+    }
+
+    mutating func run() async throws(CKError) {
         try await fetchDatabase()
         var done: Set<CKRecordZone.ID> = []
         while let zone = await nextZone(done) {
@@ -15,18 +23,50 @@ struct SyncFetch {
         }
     }
 
+    /// Fetches which zones changed. One that was deleted and made again, or restored to an earlier time, is told as
+    /// deleted first: what it held may be gone.
     private func fetchDatabase() async throws(CKError) {
-        try await walk(from: state.current.databaseToken) { token throws(CKError) in
+        let first = state.current.databaseToken
+        // The zones that there are, once the feed is read from its beginning again. A missing one was deleted before.
+        var listed: Set<CKRecordZone.ID>?
+        try await walk(from: first) { token throws(CKError) in
             try await service.begun().databaseChanges(since: token, limit: nil)
+        } restart: {
+            listed = []
         } take: { page in
-            let event = CKSyncEngine.Event.FetchedDatabaseChanges(
-                modifications: page.modifications.filter { !$0.zoneID.isDefaultZone },
-                deletions: page.deletions.filter { !$0.zoneID.isDefaultZone })
-            if !event.modifications.isEmpty || !event.deletions.isEmpty {
-                await session.tell(.fetchedDatabaseChanges(event))
+            var page = page
+            var gone = state.current.earlierLives(in: page)
+            listed?.formUnion(page.zones.map(\.id))
+            if let listed, !page.hasMore {
+                gone += state.current.known(except: listed)
+            } else if listed != nil {
+                // A fetch that ends here begins again.
+                page.token = first ?? page.token
             }
-            state.update { $0.received(page) }
+            await tell(gone: gone)
+            await tell(page)
+            state.update { state in
+                for zone in gone { state.forget(zone) }
+                state.received(page)
+            }
         }
+    }
+
+    private func tell(gone: [CKRecordZone.ID]) async {
+        let deletions = gone.map { CKDatabase.DatabaseChange.Deletion(zoneID: $0, reason: .deleted) }
+        await tell(CKSyncEngine.Event.FetchedDatabaseChanges(modifications: [], deletions: deletions))
+    }
+
+    private func tell(_ page: DatabaseChangesPage) async {
+        await tell(
+            CKSyncEngine.Event.FetchedDatabaseChanges(
+                modifications: page.modifications.filter { !$0.zoneID.isDefaultZone },
+                deletions: page.deletions.filter { !$0.zoneID.isDefaultZone }))
+    }
+
+    private func tell(_ event: CKSyncEngine.Event.FetchedDatabaseChanges) async {
+        if event.modifications.isEmpty, event.deletions.isEmpty { return }
+        await session.tell(.fetchedDatabaseChanges(event))
     }
 
     /// The zone to fetch next: of those with changes that are in scope, one with priority, else the one known longest.
@@ -41,11 +81,15 @@ struct SyncFetch {
     }
 
     /// - Throws: an error that says something about more than this zone.
-    private func fetch(_ zone: CKRecordZone.ID) async throws(CKError) {
+    private mutating func fetch(_ zone: CKRecordZone.ID) async throws(CKError) {
         await session.tell(.willFetchRecordZoneChanges(CKSyncEngine.Event.WillFetchRecordZoneChanges(zoneID: zone)))
-        let failure = await session.failure { () async throws(CKError) in try await fetchRecords(of: zone) }
-        // A zone that is gone is told by the next fetch of the database's changes.
-        if failure == nil || failure?.code == .zoneNotFound { state.update { $0.finished(zone) } }
+        let failure = await session.failure { [self] () async throws(CKError) in try await fetchRecords(of: zone) }
+        if let failure, failure.code != .zoneNotFound {
+            errors[zone] = failure
+        } else {
+            // A zone that is gone is told by the next fetch of the database's changes.
+            state.update { $0.finished(zone) }
+        }
         await session.tell(
             .didFetchRecordZoneChanges(CKSyncEngine.Event.DidFetchRecordZoneChanges(zoneID: zone, error: failure)))
         if let failure, failure.isOfWholeRequest { throw failure }
@@ -55,7 +99,7 @@ struct SyncFetch {
         try await walk(from: state.current.zoneTokens[zone]) { token throws(CKError) in
             try await service.begun().zoneChanges(ZoneChangesCall(zone: zone, token: token))
         } take: { page throws(CKError) in
-            let event = try event(page)
+            let event = try await event(page)
             if !event.modifications.isEmpty || !event.deletions.isEmpty {
                 await session.tell(.fetchedRecordZoneChanges(event))
             }
@@ -67,7 +111,8 @@ struct SyncFetch {
     /// any more.
     private func walk<Page: ChangesPage>(
         from first: CKServerChangeToken?,
-        fetch: (CKServerChangeToken?) async throws(CKError) -> Page, take: (Page) async throws(CKError) -> Void
+        fetch: (CKServerChangeToken?) async throws(CKError) -> Page, restart: () -> Void = {},
+        take: (Page) async throws(CKError) -> Void
     ) async throws(CKError) {
         var token = first
         while true {
@@ -79,6 +124,7 @@ struct SyncFetch {
             } catch {
                 guard error.code == .changeTokenExpired, token != nil else { throw error }
                 token = nil
+                restart()
                 continue
             }
             guard !page.hasMore || page.token != token else {
@@ -91,19 +137,39 @@ struct SyncFetch {
     }
 
     /// - Throws: the error of a record that cannot be read: the page is not passed by, so that nothing is missed.
-    private func event(_ page: ZoneChangesPage) throws(CKError) -> CKSyncEngine.Event.FetchedRecordZoneChanges {
+    private func event(
+        _ page: ZoneChangesPage
+    ) async throws(CKError) -> CKSyncEngine.Event.FetchedRecordZoneChanges {
         var modifications: [CKDatabase.RecordZoneChange.Modification] = []
         var deletions: [CKDatabase.RecordZoneChange.Deletion] = []
         for change in page.changes {
             switch change {
             case .changed(_, .success(let record)):
                 modifications.append(CKDatabase.RecordZoneChange.Modification(record: record))
-            case .changed(_, .failure(let error)): throw service.mapping.error(error)
+            case .changed(let id, .failure(let error)):
+                guard let record = try await record(id, after: service.mapping.error(error)) else { continue }
+                modifications.append(CKDatabase.RecordZoneChange.Modification(record: record))
             case .deleted(let id, let type):
                 deletions.append(CKDatabase.RecordZoneChange.Deletion(recordID: id, recordType: type))
             }
         }
         return CKSyncEngine.Event.FetchedRecordZoneChanges(modifications: modifications, deletions: deletions)
+    }
+}
+
+extension SyncFetch {
+    /// A record without its files, where one of them is lost for good: it must not hold up the zone. Nil where the
+    /// record is gone by now, which the feed tells later.
+    private func record(_ id: CKRecord.ID, after error: CKError) async throws(CKError) -> CKRecord? {
+        guard error.code == .assetNotAvailable || error.code == .unknownItem else { throw error }
+        var service = service
+        service.times.fetchesFiles = false
+        do throws(CKError) {
+            return try await service.begun().lookedUp(id, desiredKeys: nil)
+        } catch {
+            if error.code == .unknownItem { return nil }
+            throw error
+        }
     }
 }
 

@@ -58,17 +58,17 @@ final class SyncListener: Sendable {
     }
 }
 
-extension DatabaseService {
+extension SubscriptionService {
     /// Makes a subscription to the whole database, unless the user has one.
     /// - Parameter id: the name of one that is made.
     func subscribe(as id: CKSubscription.ID?) async throws(CKError) {
-        for case let subscription as CKDatabaseSubscription in try await allSubscriptions() {
+        for case let subscription as CKDatabaseSubscription in try await all() {
             if subscription.recordType == nil { return }
         }
         let subscription = CKDatabaseSubscription(subscriptionID: id ?? "zonekeeper-sync-engine")
         subscription.notificationInfo = CKSubscription.NotificationInfo(shouldSendContentAvailable: true)
-        for result in try await modifySubscriptions(saving: [subscription], deleting: []) {
-            if case .saved(_, .failure(let error)) = result { throw mapping.error(error) }
+        for result in try await modify(saving: [subscription], deleting: []) {
+            if case .saved(_, .failure(let error)) = result { throw service.mapping.error(error) }
         }
     }
 }

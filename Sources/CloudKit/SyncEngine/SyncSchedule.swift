@@ -21,10 +21,14 @@ struct SyncSchedule: Sendable, Hashable {
     private var tellAt: SyncClock.Instant?
     private var fetchFailures = 0
     private var sendFailures = 0
+    /// How many sends in a row, without a failure between them, left something that the app did not give.
+    private var incompleteSends = 0
     /// Whether notifications tell of changes.
     private var isTold = false
     /// Before this, nothing is sent by itself.
     private var sendNotBefore: SyncClock.Instant?
+    /// Before this, the server wants no fetch.
+    private var fetchNotBefore: SyncClock.Instant?
 
     /// When something is next to be done.
     var next: SyncClock.Instant? { [fetchAt, sendAt, tellAt].compactMap(\.self).min() }
@@ -35,7 +39,10 @@ struct SyncSchedule: Sendable, Hashable {
     }
 
     /// Something changed on the server.
-    mutating func fetchWanted(at now: SyncClock.Instant) { fetchAt = min(fetchAt ?? now, now) }
+    mutating func fetchWanted(at now: SyncClock.Instant) {
+        let earliest = max(now, fetchNotBefore ?? now)
+        fetchAt = min(fetchAt ?? earliest, earliest)
+    }
 
     /// From now on notifications tell of changes. Those of a moment before may not have been told of.
     mutating func listening(at now: SyncClock.Instant) {
@@ -46,7 +53,9 @@ struct SyncSchedule: Sendable, Hashable {
     /// Another account may be in force.
     mutating func listeningEnded(at now: SyncClock.Instant) {
         isTold = false
+        (fetchNotBefore, sendNotBefore) = (nil, nil)
         fetchWanted(at: now)
+        if sendAt != nil { sendAt = now + Self.sendDelay }
     }
 
     /// Notifications do not tell of changes any more. They may be refused again, which each fetch finds out, so the
@@ -65,11 +74,14 @@ struct SyncSchedule: Sendable, Hashable {
     /// The app changed the state.
     mutating func stateChanged(at now: SyncClock.Instant, hasPending: Bool) {
         tellAt = tellAt ?? now + Self.tellDelay
-        if hasPending, sendAt == nil { sendAt = max(now + Self.sendDelay, sendNotBefore ?? now) }
+        guard hasPending else { return }
+        let earliest = max(now + Self.sendDelay, sendNotBefore ?? now)
+        sendAt = min(sendAt ?? earliest, earliest)
     }
 
     mutating func fetchEnded(_ error: CKError?, at now: SyncClock.Instant) {
         fetchFailures = error == nil ? 0 : fetchFailures + 1
+        fetchNotBefore = error?.wantedPause.map { now + $0 }
         if let error {
             fetchAt = now + Self.wait(after: error, failures: fetchFailures)
             return
@@ -78,10 +90,19 @@ struct SyncSchedule: Sendable, Hashable {
         fetchLater(at: now)
     }
 
+    /// - Parameter hasPending: whether something is left: it failed, or the app did not give it when it was asked, or
+    ///   has added it only now.
     mutating func sendEnded(_ error: CKError?, at now: SyncClock.Instant, hasPending: Bool) {
         sendFailures = error == nil ? 0 : sendFailures + 1
+        incompleteSends = error == nil && hasPending ? incompleteSends + 1 : 0
         sendNotBefore = error.map { now + Self.wait(after: $0, failures: sendFailures) }
-        sendAt = hasPending ? max(now + Self.sendDelay, sendNotBefore ?? now) : nil
+        guard hasPending else { return sendAt = nil }
+        if let sendNotBefore {
+            sendAt = sendNotBefore
+        } else {
+            let again = now + Self.wait(failures: incompleteSends)
+            sendAt = min(sendAt ?? again, again)
+        }
     }
 
     /// Takes out what is due.
@@ -100,8 +121,17 @@ struct SyncSchedule: Sendable, Hashable {
     }
 
     private static func wait(after error: CKError, failures: Int) -> Duration {
-        let backOff = min(firstRetry * (1 << min(failures - 1, 20)), retryMax)
-        return max(backOff, .seconds(error.retryAfterSeconds ?? 0))
+        max(wait(failures: failures), error.wantedPause ?? .zero)
+    }
+
+    private static func wait(failures: Int) -> Duration { min(firstRetry * (1 << min(failures - 1, 20)), retryMax) }
+}
+
+extension CKError {
+    /// How long the server wants to be left alone, by this error or that of an item.
+    fileprivate var wantedPause: Duration? {
+        let items = partialErrorsByItemID?.values.compactMap { ($0 as? CKError)?.retryAfterSeconds } ?? []
+        return (items + [retryAfterSeconds].compactMap(\.self)).max().map { .seconds($0) }
     }
 }
 

@@ -25,13 +25,14 @@ struct SyncSend {
 
     /// Sends what goes in one request. Returns whether there was anything.
     private mutating func sendZones() async throws(CKError) -> Bool {
-        let scope = context.options.scope
-        let changes = state.pendingDatabaseChanges.filter { scope.contains($0) && errors[$0.zoneID] == nil }
-            .prefix(CKSyncEngine.RecordZoneChangeBatch.changesMax)
-        if changes.isEmpty { return false }
         await session.tellState()
         try checkCancellation()
-        additions = state.current.databaseChanges.additions
+        let scope = context.options.scope
+        let pending = state.current.databaseChanges
+        additions = pending.additions
+        let changes = pending.list.filter { scope.contains($0) && errors[$0.zoneID] == nil }
+            .prefix(CKSyncEngine.RecordZoneChangeBatch.changesMax)
+        if changes.isEmpty { return false }
         var saves: [CKRecordZone] = []
         var deletes: [CKRecordZone.ID] = []
         for change in changes {
@@ -74,7 +75,8 @@ struct SyncSend {
                     failedZoneDeletes: failedDeletes)))
         state.update { state in
             for change in outcome.ended { state.databaseChanges.remove(change, for: change.zoneID, sentAt: additions) }
-            for id in deleted { state.zoneTokens[id] = nil }
+            for change in outcome.failed { state.databaseChanges.moveBack(change, for: change.zoneID) }
+            for id in deleted { state.forget(id) }
         }
         if let error = outcome.whole { throw error }
     }
@@ -95,10 +97,21 @@ struct SyncSend {
             deletes: batch.recordIDsToDelete.filter { errors[$0] == nil }, isAtomic: batch.atomicByZone)
         if call.saves.isEmpty, call.deletes.isEmpty { return false }
         await session.tellState()
-        var results: [ModifyResult] = []
-        try await service.begun().modify(call) { results += $0 }
-        try await tell(results, call)
+        try await tell(try await results(of: call), call)
         return true
+    }
+
+    /// A batch that cannot be sent as it is fails with all that is in it: sent again it would fail again.
+    private func results(of call: ModifyCall) async throws(CKError) -> [ModifyResult] {
+        var results: [ModifyResult] = []
+        do throws(CKError) {
+            try await service.begun().modify(call) { results += $0 }
+        } catch {
+            if error.isKeptByEngine { throw error }
+            results = call.saves.map { .saved($0.recordID, .failure(error)) }
+            results += call.deletes.map { .deleted($0, .failure(error)) }
+        }
+        return results
     }
 
     private func requireScope(of batch: CKSyncEngine.RecordZoneChangeBatch) throws(CKError) {
@@ -138,6 +151,7 @@ struct SyncSend {
                     failedRecordDeletes: failedDeletes)))
         state.update { state in
             for change in outcome.ended { state.recordChanges.remove(change, for: change.recordID, sentAt: additions) }
+            for change in outcome.failed { state.recordChanges.moveBack(change, for: change.recordID) }
         }
         if let error = outcome.whole { throw error }
     }
@@ -146,6 +160,9 @@ struct SyncSend {
     private struct Outcome<Change> {
         /// Changes that are no longer pending: they were made, or would fail again.
         var ended: [Change] = []
+        /// Changes that failed. Where they are still pending, as the app has added them again or they are kept, those
+        /// behind them go first.
+        var failed: [Change] = []
         /// An error that says something about more than one item.
         var whole: CKError?
     }
@@ -157,19 +174,13 @@ struct SyncSend {
         let error = service.mapping.error(error)
         errors[id] = error
         if error.isOfWholeRequest { outcome.whole = outcome.whole ?? error }
-        if !error.isRetriedByEngine { outcome.ended.append(change) }
+        outcome.failed.append(change)
+        if !error.isKeptByEngine { outcome.ended.append(change) }
         return error
     }
 }
 
 extension CKError {
     /// Whether an engine keeps a change that failed so, and sends it again by itself.
-    var isRetriedByEngine: Bool {
-        switch code {
-        case .notAuthenticated, .accountTemporarilyUnavailable, .networkFailure, .networkUnavailable,
-            .requestRateLimited, .serviceUnavailable, .zoneBusy, .operationCancelled:
-            true
-        default: false
-        }
-    }
+    var isKeptByEngine: Bool { isOfWholeRequest || code == .accountTemporarilyUnavailable || code == .zoneBusy }
 }

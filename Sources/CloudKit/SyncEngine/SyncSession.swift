@@ -54,15 +54,16 @@ struct SyncSession {
     // MARK: Work
 
     /// Fetches which zones changed, and the records of those in scope.
-    /// - Throws: the first error that says something about more than one zone.
+    /// - Throws: the first error that says something about more than one zone; else `partialFailure` with those of
+    ///   single zones, which are fetched again later.
     func fetch(_ context: CKSyncEngine.FetchChangesContext) async throws(CKError) {
         guard let service = try await service(context.options.operationGroup) else { return }
-        let fetch = SyncFetch(session: self, service: service, context: context)
+        var fetch = SyncFetch(session: self, service: service, context: context)
         await tell(.willFetchChanges(CKSyncEngine.Event.WillFetchChanges(context: context)))
         let failure = await failure { () async throws(CKError) in try await fetch.run() }
         await tell(.didFetchChanges(CKSyncEngine.Event.DidFetchChanges(context: context)))
         await tellState()
-        if let failure { throw failure }
+        if let failure = failure ?? CKError.partialFailure(fetch.errors) { throw failure }
     }
 
     /// Sends pending changes of zones, then of records, until there are no more.
@@ -100,15 +101,21 @@ struct SyncSession {
                 .invalidArguments, reason: "a sync engine takes a private or a shared database, not the public one")
         }
         var service = engine.database.configured
+        // What is fetched and sent is one user's, even if another signs in meanwhile.
+        service.account = try service.account.pinned()
+        let (session, _) = try service.account.session()
         if let group { service.times = CallTimes(group.defaultConfiguration).filled(from: service.times) }
         let user: CKRecord.ID?
         do throws(CKError) {
             user = try await service.userRecordID()
         } catch {
-            guard error.code == .notAuthenticated else { throw error }
+            // A session that the server refuses may have expired: that the user comes back is more likely than not, and
+            // what is pending would be lost with a sign-out.
+            guard error.code == .notAuthenticated, !session.hasToken else { throw error }
             user = nil
         }
         await follow(user)
+        service.user = user?.recordName
         return user == nil ? nil : service
     }
 

@@ -248,11 +248,13 @@ extension JSONWriter {
 
     /// An entry of changes/database: a zone with changes, or a deleted one. Clients use entries as they are as zones of
     /// changes/zone.
-    package mutating func changedZone(_ zone: ZoneID, isDeleted: Bool) {
+    /// - Parameter incarnation: grows when the zone is deleted and made again, or restored: what it held may be gone.
+    package mutating func changedZone(_ zone: ZoneID, incarnation: UInt64, isDeleted: Bool) {
         if isDeleted { return deletedZone(zone) }
         beginObject()
         key("zoneID")
         zoneID(zone)
+        member("incarnation", integer: Int64(clamping: incarnation))
         endObject()
     }
 

@@ -18,7 +18,7 @@ package struct NotificationPage: Sendable {
     /// The position after the page.
     package let token: String?
     /// Whether the log has more after it.
-    let hasMore: Bool
+    package let hasMore: Bool
 
     /// - Throws: where the answer is no page.
     init(_ json: JSONValue) throws(ServiceClientError) {

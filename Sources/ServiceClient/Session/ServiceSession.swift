@@ -1,4 +1,5 @@
 import AsyncHTTPClient
+import Foundation
 package import RecordModel
 import Synchronization
 
@@ -63,6 +64,12 @@ package final class ServiceSession: Sendable {
     /// Whether the configuration names a user's token at all.
     package var hasUser: Bool { token != nil }
 
+    /// Whether there is a user's token, whatever the server thinks of it. Nobody is signed in where there is none.
+    package var hasToken: Bool {
+        configuration.webAuthToken != nil
+            || configuration.webAuthTokenFile.map { FileManager.default.fileExists(atPath: $0) } ?? false
+    }
+
     /// Sends a request to one database of the container.
     /// - Parameters:
     ///   - database: `public`, `private` or `shared`.
@@ -82,14 +89,16 @@ package final class ServiceSession: Sendable {
     }
 
     /// The same with a body that is JSON already.
+    /// - Parameter user: the record name of the user for whom it is; nil for the session's current user.
     package func send(
         database: String, action: String, body: [UInt8], idempotencyKey: String? = nil, patience: Duration? = nil,
-        limit: Duration? = nil
+        limit: Duration? = nil, of user: String? = nil
     ) async throws -> JSONValue {
         var request = ServiceRequest(
             .post, "\(databasePath)/\(database)/\(action)", body: body, isRepeatable: idempotencyKey == nil)
         request.idempotencyKey = idempotencyKey
         request.limitSeconds = limit.map { $0 / .seconds(1) }
+        request.expectedUser = user
         request.credentials = try database == "public" ? publicCredentials() : userCredentials()
         if idempotencyKey != nil, request.userToken != nil {
             request.parameters.append((name: "clientId", value: clientID))
@@ -121,10 +130,14 @@ package final class ServiceSession: Sendable {
     /// - Parameters:
     ///   - action: `changes`, or `watch`, which is answered when there is something or after half a minute.
     ///   - token: where to begin; nil begins with the first that is kept.
+    ///   - limit: the most notifications; nil for the server's.
     /// - Throws: as `send`.
-    func notificationPage(_ action: String, since token: String?) async throws -> NotificationPage {
+    package func notificationPage(
+        _ action: String, since token: String?, limit: Int? = nil
+    ) async throws -> NotificationPage {
         let body = JSONValue.members([
             "syncToken": token.map { .string($0) }, "clientId": .string(clientID),
+            "resultsLimit": limit.map { .integer(Int64($0)) },
             "timeout": action == "watch" ? .integer(30) : nil,
         ])
         var request = ServiceRequest(.post, "\(pushPath)/\(action)", body: body.serialized(), isRepeatable: true)

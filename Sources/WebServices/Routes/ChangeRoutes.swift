@@ -57,7 +57,9 @@ struct ChangeRoutes {
         return Reply { writer in
             writer.array("zones") { writer in
                 for zone in page.zones {
-                    writer.changedZone(call.request.zoneID(named: zone.state.name), isDeleted: zone.isDeleted)
+                    writer.changedZone(
+                        call.request.zoneID(named: zone.state.name), incarnation: zone.state.incarnation,
+                        isDeleted: zone.isDeleted)
                 }
             }
             writer.member("moreComing", page.hasMore)

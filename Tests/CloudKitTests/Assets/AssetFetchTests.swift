@@ -166,6 +166,32 @@ struct AssetFetchTests {
         }
     }
 
+    @Test("A sync engine gets a record without a file that is lost, and goes on with the zone")
+    func lostForEngine() async throws {
+        try await running(someBytes(100)) { server, database in
+            let device = Device(database)
+            server.fail { $0.downloadStatus = [404] }
+            try await device.engine.fetchChanges()
+            #expect(device.told.contains("fetched +1 -0") && device.texts.keys.sorted() == ["one"])
+            #expect(device.engine.state.zoneIDsWithUnfetchedServerChanges.isEmpty)
+        }
+    }
+
+    @Test("A zone that a sync engine could not fetch to its end is told by the call, and is fetched again")
+    func zoneForEngine() async throws {
+        try await running(someBytes(100)) { server, database in
+            let device = Device(database)
+            server.fail { $0.downloadStatus = [403] }
+            let error = await failure { try await device.engine.fetchChanges() }
+            let zone = CKRecordZone.ID(zoneName: "z")
+            #expect(error?.code == .partialFailure)
+            #expect(error?.partialErrorsByItemID?[zone] is CKError)
+            #expect(device.engine.state.zoneIDsWithUnfetchedServerChanges == [zone])
+            try await device.engine.fetchChanges()
+            #expect(device.told.contains("fetched +1 -0"))
+        }
+    }
+
     @Test("Bytes of another number, or with another digest, are not taken for the file")
     func damaged() async throws {
         let bytes = someBytes(1_000)

@@ -158,6 +158,8 @@ extension AssetServer {
                 case "records/modify": Self.modify(json, node, &state)
                 case "records/lookup", "records/query": Self.find(json, node, state)
                 case "changes/zone": Self.changes(node, state)
+                case "changes/database": Self.zones(state)
+                case "users/caller": .members(["userRecordName": .string("_u")])
                 default: .null
                 }
             return Answer(body: answer.serialized())
@@ -288,6 +290,13 @@ extension AssetServer {
             "syncToken": .string("t\(state.count)"), "moreComing": .bool(false), "records": .array(records),
         ])
         return .members(["zones": .array([zone])])
+    }
+
+    private static func zones(_ state: State) -> JSONValue {
+        let zone = JSONValue.members(["zoneID": .members(["zoneName": .string("z")]), "incarnation": .integer(1)])
+        return .members([
+            "syncToken": .string("t\(state.count)"), "moreComing": .bool(false), "zones": .array([zone]),
+        ])
     }
 
     private static func record(

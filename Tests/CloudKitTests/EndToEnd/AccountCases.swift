@@ -5,7 +5,8 @@ import Testing
 @testable import CloudKit
 
 extension EndToEnd {
-    @Suite("Accounts and trouble")
+    // Serialized as there is one configuration in force.
+    @Suite("Accounts and trouble", .serialized)
     struct AccountCases {
         @Test("Two users of one process see their own private data and the public data of both")
         func isolation() async throws {
@@ -47,7 +48,7 @@ extension EndToEnd {
         @Test("A session that was revoked is no account any more, and whoever listens is told")
         func revoked() async throws {
             let node = try await Cloud.shared.node()
-            let (configuration, id) = try await node.session()
+            let (configuration, id) = try await node.sessions(1)[0]
             let container = CKContainer(configuration: configuration)
             #expect(try await container.accountStatus() == .available)
             let told = Log<Bool>()
@@ -123,6 +124,18 @@ extension EndToEnd {
             let database = CKContainer(configuration: absent).publicCloudDatabase
             let code = await failure { try await database.record(for: CKRecord.ID(recordName: "x")) }?.code
             #expect(code == .badContainer || code == .notAuthenticated)
+            ZonekeeperConfiguration.use(nil)
+        }
+
+        @Test("Work goes on as the user with whom it began, when another account is put in force meanwhile")
+        func pinned() async throws {
+            let node = try await Cloud.shared.node()
+            let (ada, bob) = (try await node.user(), try await node.user())
+            ZonekeeperConfiguration.use(ada)
+            let account = try ContainerAccount.current(identifier: nil).pinned()
+            ZonekeeperConfiguration.use(bob)
+            #expect(try account.configuration().webAuthToken == ada.webAuthToken)
+            #expect(try account.pinned() == account)
             ZonekeeperConfiguration.use(nil)
         }
 

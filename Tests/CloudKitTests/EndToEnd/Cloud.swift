@@ -50,35 +50,24 @@ final class CloudNode: @unchecked Sendable {
 
     /// A configuration that speaks for a new user of a container.
     func user(of base: ZonekeeperConfiguration? = nil) async throws -> ZonekeeperConfiguration {
-        try await session(of: base).configuration
+        try await sessions(1, of: base)[0].configuration
     }
 
-    /// The same with the id of the user's session, to revoke it by.
-    func session(
-        of base: ZonekeeperConfiguration? = nil
-    ) async throws -> (configuration: ZonekeeperConfiguration, id: String) {
+    /// Sessions of one new user of a container, with the ids to revoke them by.
+    func sessions(
+        _ count: Int, of base: ZonekeeperConfiguration? = nil
+    ) async throws -> [(configuration: ZonekeeperConfiguration, id: String)] {
         var configuration = base ?? self.configuration
         let name = "user\(Self.unique())"
         _ = try await client.admin("POST", "users", #"{"name": "\#(name)"}"#)
-        let token = try await client.admin(
-            "POST", "tokens", #"{"kind": "session", "container": "\#(configuration.container)", "user": "\#(name)"}"#)
-        configuration.webAuthToken = try #require(token["secret"]?.string)
-        return (configuration, try #require(token["id"]?.string))
-    }
-
-    /// Two sessions of one new user.
-    func sessionsOfUser() async throws -> (ZonekeeperConfiguration, ZonekeeperConfiguration) {
-        let name = "twice\(Self.unique())"
-        _ = try await client.admin("POST", "users", #"{"name": "\#(name)"}"#)
-        var sessions: [ZonekeeperConfiguration] = []
-        for _ in 0..<2 {
-            let token = try await client.admin(
-                "POST", "tokens", #"{"kind": "session", "container": "\#(container)", "user": "\#(name)"}"#)
-            var session = configuration
-            session.webAuthToken = try #require(token["secret"]?.string)
-            sessions.append(session)
+        var sessions: [(configuration: ZonekeeperConfiguration, id: String)] = []
+        for _ in 0..<count {
+            let body = #"{"kind": "session", "container": "\#(configuration.container)", "user": "\#(name)"}"#
+            let token = try await client.admin("POST", "tokens", body)
+            configuration.webAuthToken = try #require(token["secret"]?.string)
+            sessions.append((configuration, try #require(token["id"]?.string)))
         }
-        return (sessions[0], sessions[1])
+        return sessions
     }
 
     /// A configuration for a container of its own, without a user.
@@ -118,13 +107,17 @@ actor Cloud {
 
     /// A new user's container as two devices reach it, each with a session of its own.
     static func devices() async throws -> (CKContainer, CKContainer) {
-        let (one, other) = try await shared.node().sessionsOfUser()
-        return (CKContainer(configuration: one), CKContainer(configuration: other))
+        let sessions = try await shared.node().sessions(2)
+        return (
+            CKContainer(configuration: sessions[0].configuration), CKContainer(configuration: sessions[1].configuration)
+        )
     }
 
     /// The same, where the other device reaches the node by a relay.
     static func devicesWithRelay() async throws -> (CKContainer, CKContainer, Relay) {
-        var (one, other) = try await shared.node().sessionsOfUser()
+        let sessions = try await shared.node().sessions(2)
+        let one = sessions[0].configuration
+        var other = sessions[1].configuration
         let relay = try await Relay(to: one.urls.compactMap { URL(string: $0)?.port })
         other.urls = ["https://127.0.0.1:\(relay.port)"]
         return (CKContainer(configuration: one), CKContainer(configuration: other), relay)

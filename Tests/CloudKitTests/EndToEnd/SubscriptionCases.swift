@@ -122,8 +122,9 @@ private struct Phone {
     /// A new user's container, and the user's other device.
     static func new() async throws -> (container: CKContainer, phone: Phone) {
         let node = try await Cloud.shared.node()
-        let (one, other) = try await node.sessionsOfUser()
-        return (CKContainer(configuration: one), Phone(node: node, secret: try #require(other.webAuthToken)))
+        let sessions = try await node.sessions(2).map(\.configuration)
+        let secret = try #require(sessions[1].webAuthToken)
+        return (CKContainer(configuration: sessions[0]), Phone(node: node, secret: secret))
     }
 
     func save(_ number: Int) async throws {

@@ -9,6 +9,8 @@ import Testing
 private protocol OlderCalls {
     static func options() -> Bool
     static func badge() async -> CKError?
+    static func markedRead() async -> CKError?
+    static func notifications(_ container: CKContainer, since token: CKServerChangeToken?) async -> [String]
     static func discovered(_ container: CKContainer) async throws -> [String]
     static func status(_ container: CKContainer) async -> (CKContainer.ApplicationPermissionStatus, CKError?)
 }
@@ -34,6 +36,34 @@ private enum Older: OlderCalls {
             operation.modifyBadgeCompletionBlock = { continuation.resume(returning: $0 as? CKError) }
             operation.start()
         }
+    }
+
+    @available(*, deprecated)
+    static func markedRead() async -> CKError? {
+        await withCheckedContinuation { continuation in
+            let operation = CKMarkNotificationsReadOperation(notificationIDsToMarkRead: [])
+            operation.markNotificationsReadCompletionBlock = { continuation.resume(returning: $1 as? CKError) }
+            operation.start()
+        }
+    }
+
+    @available(*, deprecated)
+    static func notifications(_ container: CKContainer, since token: CKServerChangeToken?) async -> [String] {
+        let log = Log<String>()
+        let operation = CKFetchNotificationChangesOperation(previousServerChangeToken: token)
+        operation.resultsLimit = 2
+        operation.configuration.container = container
+        operation.notificationChangedBlock = { notification in
+            log.add((notification as? CKQueryNotification)?.recordID?.recordName ?? "\(notification.notificationType)")
+        }
+        await withCheckedContinuation { continuation in
+            operation.fetchNotificationChangesCompletionBlock = { token, error in
+                log.add("\(token?.value ?? "") \((error as? CKError).map { "\($0.code)" } ?? "")")
+                continuation.resume()
+            }
+            container.add(operation)
+        }
+        return log.all + ["\(operation.moreComing)"]
     }
 
     @available(*, deprecated)
@@ -99,6 +129,32 @@ struct OlderOperationTests {
     func badge() async {
         let error = await calls.badge()
         #expect(error?.code == .serverRejectedRequest && error?.localizedDescription.contains("badges") == true)
+    }
+
+    @Test("Notifications come from the user's log a page at a time; nobody marks them as read")
+    func notifications() async throws {
+        let query = #"{"qry": {"sid": "s", "rid": "a", "zid": "z", "zoid": "_me", "fo": 1, "dbs": 2}, "ce": 2}"#
+        let database = #"{"met": {"sid": "s", "zid": "z", "zoid": "_me", "dbs": 1}, "ce": 2}"#
+        try await running { request in
+            guard let body = try? JSONParser.parse(request.body), request.path.hasSuffix("/changes") else {
+                return ScriptedAnswer(body: "{}")
+            }
+            guard body["syncToken"]?.string == "t1", body["resultsLimit"] == .integer(2) else {
+                let expired = #"{"serverErrorCode": "BAD_REQUEST", "reason": "", "detail": "expiredSyncToken"}"#
+                return ScriptedAnswer(status: 400, body: expired)
+            }
+            let entries = [query, database].enumerated().map {
+                #"{"seq": \#($0), "time": 1, "payload": {"aps": {}, "ck": \#($1)}}"#
+            }
+            return ScriptedAnswer(
+                body: #"{"notifications": [\#(entries.joined(separator: ","))], "syncToken": "t2", "moreComing": true}"#
+            )
+        } _: { container in
+            let page = await calls.notifications(container, since: CKServerChangeToken("t1"))
+            #expect(page == ["a", "\(CKNotification.NotificationType.database)", "t2 ", "true"])
+            #expect(await calls.notifications(container, since: nil) == [" changeTokenExpired", "false"])
+        }
+        #expect(await calls.markedRead()?.code == .serverRejectedRequest)
     }
 
     @Test("Users who may be found are found by address; others are left out")

@@ -65,19 +65,24 @@ struct SubclassTests {
         private final class DiscoverAll: CKDiscoverAllUserIdentitiesOperation, @unchecked Sendable {}
         @available(*, deprecated)
         private final class Badge: CKModifyBadgeOperation, @unchecked Sendable {}
+        @available(*, deprecated)
+        private final class Notifications: CKFetchNotificationChangesOperation, @unchecked Sendable {}
+        @available(*, deprecated)
+        private final class MarkRead: CKMarkNotificationsReadOperation, @unchecked Sendable {}
 
         @available(*, deprecated)
         static func operations() -> [CKOperation] {
             let discover = Discover(userIdentityLookupInfos: [CKUserIdentity.LookupInfo(phoneNumber: "1")])
             let badge = Badge(badgeValue: 3)
             precondition(discover.userIdentityLookupInfos.count == 1 && badge.badgeValue == 3)
-            return [discover, DiscoverAll(), badge]
+            let notifications = Notifications(previousServerChangeToken: nil)
+            return [discover, DiscoverAll(), badge, notifications, MarkRead(notificationIDsToMarkRead: [])]
         }
     }
 
     @Test("Those that Apple deprecated too")
     func older() {
         let making: any Making.Type = Older.self
-        #expect(Set(making.operations().map(\.operationID)).count == 3)
+        #expect(Set(making.operations().map(\.operationID)).count == 5)
     }
 }

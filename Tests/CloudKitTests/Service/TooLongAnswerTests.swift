@@ -100,7 +100,7 @@ struct TooLongAnswerTests {
     func zones() async throws {
         try await running { body, request, earlier in
             guard earlier % 2 == 0 else {
-                return ScriptedAnswer(status: 400, body: #"{"serverErrorCode":"BAD_REQUEST"}"#)
+                return ScriptedAnswer(status: 403, body: #"{"serverErrorCode":"ACCESS_DENIED"}"#)
             }
             let members = body[request.path.hasSuffix("lookup") ? "zones" : "operations"]?.array ?? []
             let zones = members.map { member in

@@ -1,4 +1,6 @@
 import Foundation
+import Logging
+import Synchronization
 import Testing
 
 @testable import OSLog
@@ -91,5 +93,54 @@ struct OSLogTests {
         // Debug messages are below the level that swift-log writes by itself.
         logger.debug("evaluated \(count()) times")
         #expect(evaluated == 0)
+    }
+
+    @Test("signposts say what begins, happens and ends, with IDs, lengths and what is added")
+    func signposts() throws {
+        let written = Lines()
+        let log = OSLog(Logger(written.logger, category: ""))
+        os_signpost(.begin, log: log, name: "fetch")
+        os_signpost(.event, log: log, name: "page", "%d records of %@", 3, "Notes" as NSString)
+        let id = OSSignpostID(0xAB)
+        os_signpost(.end, log: log, name: "fetch", signpostID: id, "%{public}s", "done" as NSString)
+        os_signpost(.event, log: log, name: "none", signpostID: .invalid)
+        os_signpost(.event, log: .disabled, name: "none")
+        #expect(written.all == ["fetch: begin", "page: event; 3 records of <private>", "fetch ab: end; done"])
+        #expect(OSSignpostID.null < id && [OSSignpostType.event, .begin, .end].map(\.rawValue) == [0, 1, 2])
+
+        let signposter = OSSignposter(logHandle: log)
+        let state = signposter.beginAnimationInterval("move", id: id, "\(1)")
+        let elsewhere = try JSONDecoder().decode(
+            OSSignpostIntervalState.self, from: try JSONEncoder().encode(state))
+        signposter.endInterval("move", elsewhere)
+        signposter.endInterval("move", state)
+        signposter.emitEvent("page", "\(3) records")
+        #expect(signposter.isEnabled && signposter.withIntervalSignpost("sum") { 1 + 1 } == 2)
+        let more = written.all.dropFirst(3).map { $0.replacing(/after .*/, with: "after a while") }
+        #expect(
+            more == [
+                "move ab: begin; 1", "move ab: end", "move ab: end after a while", "page: event; 3 records",
+                "sum: begin", "sum: end after a while",
+            ])
+        #expect(!OSSignposter.disabled.isEnabled && !OSLog.disabled.signpostsEnabled)
+    }
+}
+
+/// What a logger wrote, of every level.
+private final class Lines: Sendable {
+    private let lines = Mutex<[String]>([])
+    var all: [String] { lines.withLock { $0 } }
+    var logger: Logging.Logger { Logging.Logger(label: "test") { _ in Handler(lines: self) } }
+
+    private struct Handler: LogHandler {
+        let lines: Lines
+        var logLevel = Logging.Logger.Level.trace
+        var metadata: Logging.Logger.Metadata = [:]
+        subscript(metadataKey key: String) -> Logging.Logger.Metadata.Value? {
+            get { metadata[key] }
+            set { metadata[key] = newValue }
+        }
+
+        func log(event: LogEvent) { lines.lines.withLock { $0.append("\(event.message)") } }
     }
 }

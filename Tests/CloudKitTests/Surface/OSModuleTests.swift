@@ -43,6 +43,7 @@
             os_log(.debug, log: Self.log, "%d", 3)
             os_log(.error, log: Self.log, "failed: \(3)")
             Logger(Self.log).info("\(nil as NSObject?) and \("x" as NSString?, privacy: .public)")
+            os_signpost(.event, log: Self.log, name: "page", "%d records", 3)
             let signposter = OSSignposter(logHandle: Self.log)
             let state = signposter.beginInterval("fetch", id: signposter.makeSignpostID())
             signposter.emitEvent("page", "\(3) records")

@@ -128,14 +128,23 @@ extension SurfaceList {
         S init(badgeValue: Int)
         S var badgeValue: Int { get set }
         S var modifyBadgeCompletionBlock: ((Error?) -> Void)? { get set }
+        = CKFetchNotificationChangesOperation S class
+        S init(previousServerChangeToken: CKServerChangeToken?)
+        S var previousServerChangeToken: CKServerChangeToken? { get set }
+        S var resultsLimit: Int { get set }
+        S var moreComing: Bool { get }
+        S var notificationChangedBlock: ((CKNotification) -> Void)? { get set }
+        S var fetchNotificationChangesCompletionBlock: ((CKServerChangeToken?, Error?) -> Void)? { get set }
+        = CKMarkNotificationsReadOperation S class
+        S init(notificationIDsToMarkRead: [CKNotification.ID])
+        S var notificationIDs: [CKNotification.ID] { get set }
+        S var markNotificationsReadCompletionBlock: (([CKNotification.ID]?, Error?) -> Void)? { get set }
         """
 
     /// Of Apple's, and not here: screens, and what Apple withdrew long ago. Kept, so that the table says so.
     static let absent = """
         = CKFetchWebAuthTokenOperation L class
         = CKFetchRecordChangesOperation L class
-        = CKFetchNotificationChangesOperation L class
-        = CKMarkNotificationsReadOperation L class
         = CKShareRequestAccessOperation L class
         = CKAllowedSharingOptions L class
         = CKSystemSharingUIObserver L class

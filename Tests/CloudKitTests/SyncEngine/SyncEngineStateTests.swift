@@ -34,6 +34,18 @@ struct SyncEngineStateTests {
         #expect(changes.list == [1] && !changes.isEmpty)
     }
 
+    @Test("A change that failed and is still pending goes behind the others")
+    func movedBack() {
+        var changes = PendingChanges<String, Int>()
+        for (place, item) in ["a", "b", "c"].enumerated() { changes.add(place, for: item) }
+        changes.moveBack(0, for: "a")
+        changes.moveBack(7, for: "b")
+        #expect(changes.list == [1, 2, 0])
+        // It is no new change: the answer to one that was sent before still removes it.
+        changes.remove(0, for: "a", sentAt: 3)
+        #expect(changes.list == [1, 2])
+    }
+
     @Test("A stored state is read as it was, and one of a later version is refused with words")
     func stored() throws {
         let state = CKSyncEngine.State(nil)
@@ -42,7 +54,7 @@ struct SyncEngineStateTests {
             content.user = "_ada"
             content.received(
                 DatabaseChangesPage(
-                    zones: [(zones[0], false), (zones[1], false), (.default, false)],
+                    zones: [(zones[0], false, 1), (zones[1], false, 2), (.default, false, 0)],
                     token: CKServerChangeToken("t"), hasMore: false))
             content.zoneTokens[zones[0]] = CKServerChangeToken("u")
         }
@@ -159,5 +171,59 @@ struct SyncScheduleTests {
         schedule.stateChanged(at: .seconds(17), hasPending: true)
         _ = schedule.takeDue(at: .seconds(17.1))
         #expect(schedule.next == .seconds(48))
+    }
+
+    @Test("A change that the app leaves out is asked for at growing intervals, and delays no other")
+    func leftOut() {
+        var schedule = SyncSchedule()
+        var now = SyncClock.Instant.zero
+        for wait in [1, 2, 4] {
+            schedule.sendEnded(nil, at: now, hasPending: true)
+            now += .seconds(wait)
+            #expect(schedule.next == now && schedule.takeDue(at: now) == [.send])
+        }
+        schedule.sendEnded(nil, at: now, hasPending: true)
+        schedule.stateChanged(at: now, hasPending: true)
+        #expect(schedule.takeDue(at: now + SyncSchedule.tellDelay) == [.tell])
+        #expect(schedule.next == now + SyncSchedule.sendDelay)
+        // The next failure waits no longer for it.
+        _ = schedule.takeDue(at: now + SyncSchedule.sendDelay)
+        schedule.sendEnded(error(.networkFailure), at: .seconds(20), hasPending: true)
+        #expect(schedule.next == .seconds(21))
+    }
+
+    @Test("A zone that is busy is left alone for as long as it wants, another account is not")
+    func busyZone() {
+        var schedule = SyncSchedule()
+        let busy = error(.zoneBusy, retryAfter: 40)
+        let details = CKErrorDetails(partialErrors: ["zone": busy, "other": error(.unknownItem)])
+        schedule.sendEnded(CKError(.partialFailure, reason: "", details: details), at: .zero, hasPending: true)
+        #expect(schedule.next == .seconds(40))
+        schedule.listeningEnded(at: .seconds(2))
+        #expect(schedule.takeDue(at: .seconds(2)) == [.fetch])
+        #expect(schedule.next == .seconds(2) + SyncSchedule.sendDelay)
+    }
+
+    @Test("What was added at the end of a send goes half a second later")
+    func addedAtTheEnd() {
+        var schedule = SyncSchedule()
+        schedule.stateChanged(at: .seconds(1), hasPending: true)
+        schedule.sendEnded(nil, at: .seconds(1), hasPending: true)
+        _ = schedule.takeDue(at: .seconds(1.1))
+        #expect(schedule.next == .seconds(1.5))
+    }
+
+    @Test("A notification does not bring a fetch forward that the server wants later, another account does")
+    func fetchNotBefore() {
+        var schedule = SyncSchedule()
+        schedule.fetchEnded(error(.requestRateLimited, retryAfter: 20), at: .zero)
+        schedule.fetchWanted(at: .seconds(1))
+        #expect(schedule.next == .seconds(20))
+        schedule.listeningEnded(at: .seconds(2))
+        #expect(schedule.next == .seconds(2))
+        // Where the server did not say when, a notification shows that it can be asked.
+        schedule.fetchEnded(error(.networkFailure), at: .seconds(3))
+        schedule.fetchWanted(at: .seconds(3))
+        #expect(schedule.next == .seconds(3))
     }
 }

@@ -1,82 +1,89 @@
 import RecordModel
 import ServiceClient
 
-/// The outcome of one subscription of a call that saves and deletes.
-enum ModifySubscriptionResult: Sendable {
-    case saved(CKSubscription.ID, Result<CKSubscription, any Error>)
-    case deleted(CKSubscription.ID, Result<Void, any Error>)
-}
+/// The user's subscriptions to a database.
+struct SubscriptionService: Sendable {
+    let service: DatabaseService
 
-extension DatabaseService {
-    /// All of the user's subscriptions to the database.
-    func allSubscriptions() async throws(CKError) -> [CKSubscription] {
+    /// All of them.
+    func all() async throws(CKError) -> [CKSubscription] {
         var subscriptions: [CKSubscription] = []
-        for json in try members("subscriptions", of: await read("subscriptions/list") { _ in }) {
+        for json in try service.members("subscriptions", of: await service.read("subscriptions/list") { _ in }) {
             subscriptions.append(try RecordReader.subscription(json))
         }
         return subscriptions
     }
 
     /// Subscriptions by their IDs, in the order asked for, as many in a request as it takes.
-    func subscriptions(
+    func named(
         _ ids: [CKSubscription.ID]
     ) async throws(CKError) -> [(CKSubscription.ID, Result<CKSubscription, any Error>)] {
-        var results: [(CKSubscription.ID, Result<CKSubscription, any Error>)] = []
-        for first in stride(from: 0, to: ids.count, by: Limits.operationsMax) {
-            try checkCancellation()
-            let part = Array(ids[first..<min(first + Limits.operationsMax, ids.count)])
-            let answer = try await read("subscriptions/lookup") { writer in
-                writer.key("subscriptions")
-                writer.array { writer in
-                    for id in part { writer.object { $0.member("subscriptionID", id) } }
-                }
-            }
-            let members = try members("subscriptions", of: answer)
-            guard members.count == part.count else { throw .unreadable("subscription for each ID") }
-            let mapping = mapping
-            results += zip(part, members).map { id, json in
-                if let error = mapping.item(json) { return (id, .failure(error)) }
-                return (id, Result { try RecordReader.subscription(json) })
+        try await service.inRequests(ids, lookup) { id, error in (id, .failure(error)) }
+    }
+
+    private func lookup(
+        _ ids: [CKSubscription.ID]
+    ) async throws(CKError) -> [(CKSubscription.ID, Result<CKSubscription, any Error>)] {
+        try checkCancellation()
+        let answer = try await service.read("subscriptions/lookup") { writer in
+            writer.key("subscriptions")
+            writer.array { writer in
+                for id in ids { writer.object { $0.member("subscriptionID", id) } }
             }
         }
-        return results
+        let members = try service.members("subscriptions", of: answer)
+        guard members.count == ids.count else { throw .unreadable("subscription for each ID") }
+        let mapping = service.mapping
+        return zip(ids, members).map { id, json in
+            if let error = mapping.item(json) { return (id, .failure(error)) }
+            return (id, Result { try RecordReader.subscription(json) })
+        }
     }
 
     /// Saves and deletes subscriptions, as many in a request as it takes.
-    func modifySubscriptions(
+    func modify(
         saving subscriptions: [CKSubscription], deleting ids: [CKSubscription.ID]
     ) async throws(CKError) -> [ModifySubscriptionResult] {
         guard Set(subscriptions.map(\.subscriptionID) + ids).count == subscriptions.count + ids.count else {
             throw CKError(.invalidArguments, reason: "a subscription is to be saved or deleted twice in one call")
         }
-        var operations: [(id: CKSubscription.ID, saved: CKSubscription?, body: [UInt8])] = []
+        var operations: [SubscriptionOperation] = []
         for subscription in subscriptions {
             operations.append(
                 (subscription.subscriptionID, subscription, try SubscriptionWriter.save(subscription)))
         }
         operations += ids.map { ($0, nil, SubscriptionWriter.delete($0)) }
-        var results: [ModifySubscriptionResult] = []
-        for first in stride(from: 0, to: operations.count, by: Limits.operationsMax) {
-            try checkCancellation()
-            let part = operations[first..<min(first + Limits.operationsMax, operations.count)]
-            var writer = JSONWriter()
-            writer.object { writer in
-                writer.key("operations")
-                writer.array { writer in for operation in part { writer.raw(operation.body) } }
-            }
-            let members = try members("subscriptions", of: await write("subscriptions/modify", writer.bytes))
-            guard members.count == part.count else { throw .unreadable("subscription for each operation") }
-            let mapping = mapping
-            results += zip(part, members).map { operation, json in
-                let error = mapping.subscription(json)
-                guard let saved = operation.saved else {
-                    return .deleted(operation.id, error.map { .failure($0) } ?? .success(()))
-                }
-                return .saved(operation.id, error.map { .failure($0) } ?? .success(saved))
-            }
-        }
-        return results
+        return try await service.inRequests(operations, modify) { Self.outcome(of: $0, $1) }
     }
+
+    /// What is saved, or the ID of what is deleted, as JSON for subscriptions/modify.
+    private typealias SubscriptionOperation = (id: CKSubscription.ID, saved: CKSubscription?, json: [UInt8])
+
+    private static func outcome(of operation: SubscriptionOperation, _ error: CKError?) -> ModifySubscriptionResult {
+        guard let saved = operation.saved else {
+            return .deleted(operation.id, error.map { .failure($0) } ?? .success(()))
+        }
+        return .saved(operation.id, error.map { .failure($0) } ?? .success(saved))
+    }
+
+    private func modify(_ operations: [SubscriptionOperation]) async throws(CKError) -> [ModifySubscriptionResult] {
+        try checkCancellation()
+        var writer = JSONWriter()
+        writer.object { writer in
+            writer.key("operations")
+            writer.array { writer in for operation in operations { writer.raw(operation.json) } }
+        }
+        let members = try service.members(
+            "subscriptions", of: await service.write("subscriptions/modify", writer.bytes))
+        guard members.count == operations.count else { throw .unreadable("subscription for each operation") }
+        let mapping = service.mapping
+        return zip(operations, members).map { Self.outcome(of: $0, mapping.subscription($1)) }
+    }
+}
+
+extension DatabaseService {
+    /// The user's subscriptions to it.
+    var subscriptions: SubscriptionService { SubscriptionService(service: self) }
 }
 
 /// Writes operations of subscriptions/modify.
