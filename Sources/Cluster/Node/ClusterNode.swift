@@ -179,6 +179,9 @@ package final class ClusterNode: Sendable {
     /// The node that leads each group, as far as this one knows.
     package func leader(of group: GroupID) -> NodeID? { lane.leaders.leader(of: group) }
 
+    /// Whether this node leads a group: by what its own replica says, whatever others do.
+    package func leads(_ group: GroupID) -> Bool { lane.leaders.leads(group) }
+
     /// Whether this node holds a replica of a group, and so rings for what the group applies.
     package func holdsReplica(of group: GroupID) -> Bool { holdings[group] != nil }
 
