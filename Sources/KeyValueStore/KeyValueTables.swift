@@ -88,16 +88,17 @@ extension KeyValueTables {
     /// command.
     /// - Parameter time: the shard's, which the command moved already (`ShardClock`): what is forgotten is old by this.
     package static func apply(
-        _ command: KeyValueCommand, at time: Int64, limits: KeyValueLimits = .standard, in db: Database
+        _ command: KeyValueCommand, at time: Int64, level: FeatureLevel = FeatureLevel.supported.upperBound,
+        limits: KeyValueLimits = .standard, in db: Database
     ) throws -> KeyValueOutcome {
         if let refusal = limits.problem(with: command) { return .refused(refusal) }
-        let outcome = try answer(to: command, at: time, limits: limits, in: db)
+        let outcome = try answer(to: command, at: time, level: level, limits: limits, in: db)
         try forgetOld(at: time, limits: limits, in: db)
         return outcome
     }
 
     private static func answer(
-        to command: KeyValueCommand, at time: Int64, limits: KeyValueLimits, in db: Database
+        to command: KeyValueCommand, at time: Int64, level: FeatureLevel, limits: KeyValueLimits, in db: Database
     ) throws -> KeyValueOutcome {
         var store = try StoreRow.find(command.store, in: db)
         store.modified = ShardClock.stamp(of: command.time, notBefore: store.modified)
@@ -108,7 +109,7 @@ extension KeyValueTables {
             return earlier
         }
         let outcome = try perform(command, on: &store, limits: limits, in: db)
-        try StoredAnswer.save(outcome, for: command, key: key, store: &store, at: time, in: db)
+        try StoredAnswer.save(outcome, for: command, key: key, store: &store, at: time, level: level, in: db)
         return outcome
     }
 

@@ -130,7 +130,7 @@ package final class ShardMachine: StateMachine {
             return outcome.encoded()
         case .keyValue(let command):
             let time = transaction.observe(command.time)
-            let outcome = try KeyValueTables.apply(command, at: time, in: db)
+            let outcome = try KeyValueTables.apply(command, at: time, level: transaction.level, in: db)
             if case .applied = outcome { state.withLock { $0.pendingStores.append(command.store) } }
             return outcome.encoded()
         case .startIncarnation(let incarnation):
