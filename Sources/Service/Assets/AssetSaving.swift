@@ -79,22 +79,25 @@ final class AssetSaving: Sendable {
                 }
                 return asset
             }
+                try requirePresence(of: asset)
             guard let receipt = secret?.ticket(Base64.decode(text), as: AssetReceipt.self) else {
                 throw AssetFault("receipt", "is not one that this server gave")
             }
             try check(receipt, for: operation, field: field)
             try check(input, against: receipt.asset)
-            let isMissing = state.withLock { state in
-                state.received.insert(receipt.asset)
-                return state.missing.contains(receipt.asset)
-            }
-            guard !isMissing else { throw AssetFault("receipt", "its file is not there any more: upload it again") }
+            state.withLock { _ = $0.received.insert(receipt.asset) }
+            try requirePresence(of: receipt.asset)
             return receipt.asset
         }
     }
 
     private func check(
         _ receipt: AssetReceipt, for operation: RecordOperation, field: String
+    private func requirePresence(of asset: AssetReference) throws(AssetFault) {
+        guard state.withLock({ $0.missing.contains(asset) }) else { return }
+        throw AssetFault("receipt", "its file is not there any more: upload it again")
+    }
+
     ) throws(AssetFault) {
         guard now < receipt.expires else {
             state.withLock { $0.hasExpired = true }
