@@ -24,6 +24,7 @@ final class AssetSaving: Sendable {
     private let zone: ZoneKey
     private let user: String
     private let now: Int64
+    private let deadline: Deadline
     /// Nil where no operation has an asset.
     private let secret: ClusterSecret?
     private let present: [PresentAsset: AssetReference]
@@ -37,6 +38,7 @@ final class AssetSaving: Sendable {
         self.service = service
         self.zone = zone
         user = request.caller.stampName
+        deadline = request.deadline
         let dictionaries = operations.map { operation, _ in Self.fields(of: operation) }
         guard dictionaries.contains(where: { !$0.isEmpty }) else {
             now = service.now
@@ -144,11 +146,11 @@ final class AssetSaving: Sendable {
         let group = service.node.map.group(of: zone)
         var failure: AssetError?
         var isComplete = true
-        await withTaskGroup(of: (AssetReference, AssetError?).self) { [service] tasks in
+        await withTaskGroup(of: (AssetReference, AssetError?).self) { [service, deadline] tasks in
             func begin(_ asset: AssetReference) {
                 tasks.addTask {
                     do throws(AssetError) {
-                        try await service.node.holdAsset(asset, in: group)
+                        try await service.node.holdAsset(asset, in: group, by: deadline)
                         return (asset, nil)
                     } catch {
                         return (asset, error)

@@ -219,6 +219,29 @@ extension WaitingClusterSuites.AssetClusterTests {
         try await cluster.shutDown()
     }
 
+    @Test("a request ends at its deadline however long nodes fetch a file; what they fetch serves the next one")
+    func heldTooLate() async throws {
+        let disk = GatedDisk(place: 600_000)
+        let cluster = try await cluster(3) { settings in
+            settings.assets.pieceMilliseconds = 3_600_000
+            settings.assets.holdMilliseconds = 3_600_000
+            settings.assets.scrubPauseMilliseconds = 3_600_000
+            if settings.nodeID == NodeID(3) { settings.assets.disk = disk }
+        }
+        let asset = try await upload(bytes(1_500_000), to: cluster.node(3))
+        let node = try cluster.node(1)
+        let group = node.map.group(of: Commands.zone)
+        do {
+            try await node.holdAsset(asset, in: group, by: node.deadline(milliseconds: 300))
+            Issue.record("a file is held that nobody could read")
+        } catch {
+            guard case .unavailable = error else { throw error }
+        }
+        disk.open()
+        try await node.holdAsset(asset, in: group, by: node.deadline(milliseconds: 3_600_000))
+        try await cluster.shutDown()
+    }
+
     @Test("a disk that becomes full in the middle: uploads and fetches are refused, leave nothing, and may be repeated")
     func diskFull() async throws {
         let disk = NarrowDisk(bytes: 1_000_000)
