@@ -18,6 +18,7 @@
 /// | 6 | 0.1.0 | webhooks, and readers whose place in a log of notifications is kept with it |
 /// | 7 | 0.1.0 | administrators act as users; notes on containers; histories of schemas; makers and uses of tokens |
 /// | 8 | 0.1.0 | answers to idempotency keys of preferences are kept in a few bytes |
+/// | 8 | 0.1.0 | a subscription that fires once is not used up by what it matched before it was changed |
 ///
 /// What apply does in a new way gets the next number, a line here and a `static let`, and asks for it. A command, or a
 /// field of one, that a level brought is not proposed before the level is in force.
@@ -60,6 +61,9 @@ package struct FeatureLevel: RawRepresentable, Hashable, Comparable, Sendable, C
 
     /// Of an answer to an idempotency key of preferences, what the batch itself says is not kept.
     package static let shortAnswers = FeatureLevel(8)
+
+    /// A subscription that fires once has a generation of its own from each change on.
+    package static let renewedSubscriptions = FeatureLevel(8)
 
     /// The levels that this build can follow.
     package static let supported = first...FeatureLevel(8)
