@@ -242,6 +242,32 @@ extension WaitingClusterSuites.AssetClusterTests {
         try await cluster.shutDown()
     }
 
+    @Test("a node that lacks many files notes some at a time, and has all of them in the end")
+    func manyMissing() async throws {
+        let disk = NarrowDisk(bytes: 0)
+        let cluster = try await cluster(3) { settings in
+            settings.assets.wantedMax = 2
+            if settings.nodeID == NodeID(3) { settings.assets.disk = disk }
+        }
+        let node = try cluster.node(1)
+        let group = node.map.group(of: Commands.zone)
+        var assets: [AssetReference] = []
+        for count in 1...9 {
+            let asset = try await upload(bytes(count * 1_000), to: node)
+            try await node.holdAsset(asset, in: group)
+            try await save("a\(count)", asset, on: node)
+            assets.append(asset)
+        }
+        await cluster.stop([3])
+        try await cluster.start([3])
+        let third = try cluster.node(3)
+        try await awaitTrue("it knows of some") { third.assetCounts.fetching > 1 }
+        #expect(third.assetCounts.fetching <= 4)
+        disk.grow(by: 10_000_000)
+        for asset in assets { try await awaitTrue("it has all") { try await third.assets.holds(asset) } }
+        try await cluster.shutDown()
+    }
+
     @Test("a disk that becomes full in the middle: uploads and fetches are refused, leave nothing, and may be repeated")
     func diskFull() async throws {
         let disk = NarrowDisk(bytes: 1_000_000)
