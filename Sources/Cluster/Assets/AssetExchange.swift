@@ -116,7 +116,7 @@ package final class AssetExchange: Sendable {
         }
         defer { pulls.leave(asset.sha256) }
         // Who fetched it before may have been waited for.
-        if try await holds(asset) { return }
+        if try await renew(asset) { return }
         var sources = candidates.filter { $0 != settings.nodeID }
         do {
             repeat {

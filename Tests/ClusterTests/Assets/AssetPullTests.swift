@@ -1,3 +1,4 @@
+import Crypto
 import Foundation
 import Glibc
 import NIOCore
@@ -50,6 +51,26 @@ private final class WatchedDisk: LogDisk {
     ) throws(DiskError) -> Int {
         if offset > 0 { first.withLock { $0 = min($0, offset) } }
         return try file.read(into: buffer, at: offset)
+    }
+}
+
+/// A disk that, once armed, waits in the next sync of a folder until it is told to fail there.
+private final class UnsyncedDisk: LogDisk {
+    private let isArmed = Atomic(false)
+    private let isReached = Atomic(false)
+    private let gate = DispatchSemaphore(value: 0)
+
+    /// Whether a sync waits, or did.
+    var wasReached: Bool { isReached.load(ordering: .relaxed) }
+
+    func arm() { isArmed.store(true, ordering: .relaxed) }
+    func fail() { gate.signal() }
+
+    func syncFolder(_ path: String) throws(DiskError) {
+        guard isArmed.exchange(false, ordering: .relaxed) else { return try PosixDisk().syncFolder(path) }
+        isReached.store(true, ordering: .relaxed)
+        gate.wait()
+        throw DiskError(operation: "fsync", path: path, code: EIO)
     }
 }
 
@@ -216,6 +237,24 @@ extension WaitingClusterSuites.AssetClusterTests {
         #expect(try await upload(bytes(1_000), to: cluster.node(1)) == asset)
         try await awaitTrue("the file is there again") { try cluster.node(2).assetCounts.missing == 0 }
         #expect(try await download(asset, from: cluster.node(2)) == bytes(1_000))
+        try await cluster.shutDown()
+    }
+
+    @Test("a file whose name is not durable yet does not count as fetched")
+    func unsyncedName() async throws {
+        let disk = UnsyncedDisk()
+        let cluster = try await cluster(1) { $0.assets.disk = disk }
+        let node = try cluster.node(1)
+        let bytes = bytes(1_000)
+        let asset = AssetReference(sha256: Array(SHA256.hash(data: bytes)), size: UInt64(bytes.count))
+        disk.arm()
+        let upload = Task { try await self.upload(bytes, to: node) }
+        try await awaitTrue("it has its name") { disk.wasReached }
+        let pull = Task { () async throws(AssetError) in try await node.assets.pull(asset, from: []) }
+        for _ in 0..<1_000 { await Task.yield() }
+        disk.fail()
+        await #expect(throws: AssetError.self) { try await upload.value }
+        await #expect(throws: AssetError.missing) { try await pull.value }
         try await cluster.shutDown()
     }
 
