@@ -1,6 +1,6 @@
 import Foundation
 package import GRDB
-import RecordModel
+package import RecordModel
 import Wire
 
 extension KeyValueTables {
@@ -9,7 +9,8 @@ extension KeyValueTables {
     ///
     /// - Returns: false, and nothing is changed, if the value is not above every incarnation the shard has had.
     package static func startNewIncarnation(_ value: UInt64, in db: Database) throws -> Bool {
-        guard value > (try StoreRow.shardIncarnation(in: db)) else { return false }
+        let removed = try Int64.fetchOne(db, sql: "SELECT max(incarnation) FROM kv_removed") ?? 0
+        guard value > max(try StoreRow.shardIncarnation(in: db), UInt64(bitPattern: removed)) else { return false }
         let column = Int64(bitPattern: value)
         try db.execute(sql: "UPDATE kv_shard SET incarnation = ?", arguments: [column])
         try Invariant.check(db.changesCount == 1, "the shard has \(db.changesCount) incarnations")
@@ -19,9 +20,12 @@ extension KeyValueTables {
 
     /// Brings tables that an earlier version made to what `create` makes; does nothing where they are.
     package static func upgrade(in db: Database) throws {
-        guard try !db.tableExists("kv_state") else { return }
-        try recount(in: db)
-        try db.execute(sql: "DROP INDEX IF EXISTS kv_answer_store_age")
+        if try !db.tableExists("kv_state") {
+            try recount(in: db)
+            try db.execute(sql: "DROP INDEX IF EXISTS kv_answer_store_age")
+        } else if try db.tableExists("kv_removed") {
+            return
+        }
         try create(in: db)
     }
 
@@ -117,6 +121,7 @@ extension KeyValueTables {
             ORDER BY store, sequence
             """,
             "SELECT id, store, key, time, digest, outcome FROM kv_answer ORDER BY id",
+            "SELECT container, incarnation FROM kv_removed ORDER BY container",
         ]
         for (table, sql) in queries.enumerated() {
             let rows = try Row.fetchCursor(try db.cachedStatement(sql: sql))
@@ -166,7 +171,7 @@ struct StoreRow: Hashable {
                 """)
         let row = try Row.fetchOne(
             statement, arguments: [blob(key.container), key.environment.column, blob(key.user)])
-        guard let row else { return StoreRow(id: nil, incarnation: try shardIncarnation(in: db)) }
+        guard let row else { return StoreRow(id: nil, incarnation: try incarnation(ofNew: key, in: db)) }
         let store = StoreRow(
             id: row[0], incarnation: UInt64(bitPattern: row[1]), sequence: UInt64(bitPattern: row[2]),
             floor: UInt64(bitPattern: row[3]), usage: KeyValueUsage(keys: row[4], bytes: row[5]), tombstones: row[6],
@@ -191,6 +196,13 @@ struct StoreRow: Hashable {
         try Invariant.check(
             UInt64(usage.keys) + UInt64(tombstones) <= sequence,
             "store \(name) has \(usage.keys) keys and \(tombstones) tombstones, and is at \(sequence)")
+    }
+
+    /// The incarnation that a store is born with: greater than any that its container had before it was removed.
+    private static func incarnation(ofNew key: StoreKey, in db: Database) throws -> UInt64 {
+        let statement = try db.cachedStatement(sql: "SELECT incarnation FROM kv_removed WHERE container = ?")
+        let removed = try Int64.fetchOne(statement, arguments: [blob(key.container)]) ?? 0
+        return max(UInt64(bitPattern: removed), try shardIncarnation(in: db))
     }
 
     /// The incarnation that new stores are born with.
@@ -266,10 +278,14 @@ func propertyValue(_ blob: Data) throws -> PropertyValue {
 
 extension KeyValueTables {
     /// Removes a part of a container's stores; repeated until nothing is left of them. A store that is made later has a
-    /// greater incarnation than any that went.
+    /// greater incarnation than any that went, and those of other containers keep theirs: below the level, stores that
+    /// are still empty do not.
     /// - Parameter rowsMax: rows that one part removes.
     /// - Returns: whether nothing is left.
-    package static func removeContainer(_ container: String, rowsMax: Int = 500, in db: Database) throws -> Bool {
+    package static func removeContainer(
+        _ container: String, rowsMax: Int = 500, level: FeatureLevel = FeatureLevel.supported.upperBound,
+        in db: Database
+    ) throws -> Bool {
         let find = try db.cachedStatement(
             sql: "SELECT id, incarnation FROM kv_store WHERE container = ? ORDER BY environment, user LIMIT 1")
         var budget = rowsMax
@@ -282,7 +298,15 @@ extension KeyValueTables {
             }
             guard budget > 0 else { return false }
             budget -= 1
-            try db.run("UPDATE kv_shard SET incarnation = max(incarnation, ?)", [incarnation + 1])
+            if level < .removedContainers {
+                try db.run("UPDATE kv_shard SET incarnation = max(incarnation, ?)", [incarnation + 1])
+            } else {
+                try db.run(
+                    """
+                    INSERT INTO kv_removed VALUES (?, ?)
+                    ON CONFLICT DO UPDATE SET incarnation = max(incarnation, excluded.incarnation)
+                    """, [blob(container), incarnation + 1])
+            }
             try db.run("DELETE FROM kv_store WHERE id = ?", [id])
         }
         return true

@@ -16,7 +16,8 @@ package enum KeyValueTables {
     ///
     /// Names, keys and values are blobs: they are compared byte by byte, and a NUL in them ends nothing.
     /// `kv_state.sizes` is the rule by which values are counted, `forgotten` the time of the last dated key whose
-    /// answer was forgotten.
+    /// answer was forgotten. `kv_removed` has containers that were removed, each with the least incarnation of the
+    /// stores that it may have later; from `FeatureLevel.removedContainers` on.
     package static func create(in db: Database) throws { try db.execute(sql: schema) }
 
     private static let schema = """
@@ -25,6 +26,10 @@ package enum KeyValueTables {
             incarnation INTEGER NOT NULL
         ) STRICT;
         INSERT OR IGNORE INTO kv_shard (id, incarnation) VALUES (1, 1);
+        CREATE TABLE IF NOT EXISTS kv_removed (
+            container BLOB PRIMARY KEY,
+            incarnation INTEGER NOT NULL
+        ) STRICT;
         CREATE TABLE IF NOT EXISTS kv_state (
             id INTEGER PRIMARY KEY CHECK (id = 1),
             sizes INTEGER NOT NULL,

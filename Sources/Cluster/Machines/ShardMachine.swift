@@ -156,7 +156,8 @@ package final class ShardMachine: StateMachine {
         case .reader(let command): return try command.apply(in: transaction).encoded()
         case .removeContainer(let name):
             let isBare = try transaction.removeContainer(name)
-            return try ContainerRemoval(isDone: KeyValueTables.removeContainer(name, in: db) && isBare).encoded()
+            let isEmpty = try KeyValueTables.removeContainer(name, level: transaction.level, in: db)
+            return ContainerRemoval(isDone: isEmpty && isBare).encoded()
         }
     }
 

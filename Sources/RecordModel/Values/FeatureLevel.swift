@@ -19,6 +19,7 @@
 /// | 7 | 0.1.0 | administrators act as users; notes on containers; histories of schemas; makers and uses of tokens |
 /// | 8 | 0.1.0 | answers to idempotency keys of preferences are kept in a few bytes |
 /// | 8 | 0.1.0 | a subscription that fires once is not used up by what it matched before it was changed |
+/// | 8 | 0.1.0 | a container that is removed ends tokens of its own preferences only |
 ///
 /// What apply does in a new way gets the next number, a line here and a `static let`, and asks for it. A command, or a
 /// field of one, that a level brought is not proposed before the level is in force.
@@ -64,6 +65,9 @@ package struct FeatureLevel: RawRepresentable, Hashable, Comparable, Sendable, C
 
     /// A subscription that fires once has a generation of its own from each change on.
     package static let renewedSubscriptions = FeatureLevel(8)
+
+    /// Shards remember removed containers, whose later preferences are of another life.
+    package static let removedContainers = FeatureLevel(8)
 
     /// The levels that this build can follow.
     package static let supported = first...FeatureLevel(8)
