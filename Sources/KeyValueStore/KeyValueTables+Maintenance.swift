@@ -1,6 +1,6 @@
 import Foundation
 package import GRDB
-import RecordModel
+package import RecordModel
 import Wire
 
 extension KeyValueTables {
@@ -9,7 +9,8 @@ extension KeyValueTables {
     ///
     /// - Returns: false, and nothing is changed, if the value is not above every incarnation the shard has had.
     package static func startNewIncarnation(_ value: UInt64, in db: Database) throws -> Bool {
-        guard value > (try StoreRow.shardIncarnation(in: db)) else { return false }
+        let removed = try Int64.fetchOne(db, sql: "SELECT max(incarnation) FROM kv_removed") ?? 0
+        guard value > max(try StoreRow.shardIncarnation(in: db), UInt64(bitPattern: removed)) else { return false }
         let column = Int64(bitPattern: value)
         try db.execute(sql: "UPDATE kv_shard SET incarnation = ?", arguments: [column])
         try Invariant.check(db.changesCount == 1, "the shard has \(db.changesCount) incarnations")
@@ -19,9 +20,12 @@ extension KeyValueTables {
 
     /// Brings tables that an earlier version made to what `create` makes; does nothing where they are.
     package static func upgrade(in db: Database) throws {
-        guard try !db.tableExists("kv_state") else { return }
-        try recount(in: db)
-        try db.execute(sql: "DROP INDEX IF EXISTS kv_answer_store_age")
+        if try !db.tableExists("kv_state") {
+            try recount(in: db)
+            try db.execute(sql: "DROP INDEX IF EXISTS kv_answer_store_age")
+        } else if try db.tableExists("kv_removed") {
+            return
+        }
         try create(in: db)
     }
 
@@ -117,6 +121,7 @@ extension KeyValueTables {
             ORDER BY store, sequence
             """,
             "SELECT id, store, key, time, digest, outcome FROM kv_answer ORDER BY id",
+            "SELECT container, incarnation FROM kv_removed ORDER BY container",
         ]
         for (table, sql) in queries.enumerated() {
             let rows = try Row.fetchCursor(try db.cachedStatement(sql: sql))
@@ -166,7 +171,7 @@ struct StoreRow: Hashable {
                 """)
         let row = try Row.fetchOne(
             statement, arguments: [blob(key.container), key.environment.column, blob(key.user)])
-        guard let row else { return StoreRow(id: nil, incarnation: try shardIncarnation(in: db)) }
+        guard let row else { return StoreRow(id: nil, incarnation: try incarnation(ofNew: key, in: db)) }
         let store = StoreRow(
             id: row[0], incarnation: UInt64(bitPattern: row[1]), sequence: UInt64(bitPattern: row[2]),
             floor: UInt64(bitPattern: row[3]), usage: KeyValueUsage(keys: row[4], bytes: row[5]), tombstones: row[6],
@@ -191,6 +196,13 @@ struct StoreRow: Hashable {
         try Invariant.check(
             UInt64(usage.keys) + UInt64(tombstones) <= sequence,
             "store \(name) has \(usage.keys) keys and \(tombstones) tombstones, and is at \(sequence)")
+    }
+
+    /// The incarnation that a store is born with: greater than any that its container had before it was removed.
+    private static func incarnation(ofNew key: StoreKey, in db: Database) throws -> UInt64 {
+        let statement = try db.cachedStatement(sql: "SELECT incarnation FROM kv_removed WHERE container = ?")
+        let removed = try Int64.fetchOne(statement, arguments: [blob(key.container)]) ?? 0
+        return max(UInt64(bitPattern: removed), try shardIncarnation(in: db))
     }
 
     /// The incarnation that new stores are born with.
@@ -264,83 +276,16 @@ func propertyValue(_ blob: Data) throws -> PropertyValue {
     }
 }
 
-/// The answers to idempotency keys: a batch that comes twice is performed once.
-///
-/// Refusals are kept as well: a copy of a request that comes late must not do what the client was told had failed. Of a
-/// conflict the keys are kept and not the values; a repeat is told what these keys are by then.
-enum StoredAnswer {
-    /// The answer that was given before, or the refusal of a key that is misused; nil for a key that is new.
-    static func find(
-        for command: KeyValueCommand, key: [UInt8], store: StoreRow, limits: KeyValueLimits, in db: Database
-    ) throws -> KeyValueOutcome? {
-        guard let row = try row(key, of: store, in: db) else {
-            let isTooOld = try isTooOld(key, at: command.time, limits: limits, in: db)
-            return isTooOld ? .refused(KeyValueRefusal(.idempotencyKeyTooOld)) : nil
-        }
-        guard row[0] == digest(of: command) else { return .refused(KeyValueRefusal(.idempotencyKeyReused)) }
-        let outcome: KeyValueOutcome
-        do {
-            outcome = try KeyValueOutcome(decoding: row[1] as Data)
-        } catch {
-            throw KeyValueCorruption(message: "a stored answer cannot be read: \(error)")
-        }
-        guard case .conflict(let conflicts) = outcome else { return outcome }
-        let batch = try KeyValueBatch(
-            conflicts.map { KeyValueCommand.Write(key: $0.key, value: nil) }, store: store, in: db)
-        return .conflict(try KeyValueBatch.conflicts(batch.slots, bytesMax: limits.conflictBytesMax, in: db))
-    }
-
-    private static func row(_ key: [UInt8], of store: StoreRow, in db: Database) throws -> Row? {
-        guard let id = store.id else { return nil }
-        let statement = try db.cachedStatement(sql: "SELECT digest, outcome FROM kv_answer WHERE store = ? AND key = ?")
-        return try Row.fetchOne(statement, arguments: [id, Data(key)])
-    }
-
-    /// Whether the answer to a key may have been forgotten: by its age, or because that of a later key was.
-    private static func isTooOld(
-        _ key: [UInt8], at time: Int64, limits: KeyValueLimits, in db: Database
-    ) throws -> Bool {
-        guard let made = UUIDv7.milliseconds(of: key) else { return false }
-        let (oldest, overflowed) = time.subtractingReportingOverflow(limits.idempotencyMilliseconds)
-        if !overflowed, made < oldest { return true }
-        let forgotten = try Int64.fetchOne(try db.cachedStatement(sql: "SELECT forgotten FROM kv_state"))
-        return made <= forgotten ?? 0
-    }
-
-    /// Keeps an answer.
-    /// - Parameter time: the shard's.
-    static func save(
-        _ outcome: KeyValueOutcome, for command: KeyValueCommand, key: [UInt8], store: inout StoreRow, at time: Int64,
-        in db: Database
-    ) throws {
-        var kept = outcome
-        if case .conflict(let conflicts) = outcome {
-            kept = .conflict(conflicts.map { KeyValueConflict(key: $0.key, value: nil, version: nil) })
-        }
-        let id = try store.save(command.store, in: db)
-        try db.run(
-            "INSERT INTO kv_answer (store, key, time, digest, outcome) VALUES (?, ?, ?, ?, ?)",
-            [
-                id, Data(key), max(time, UUIDv7.milliseconds(of: key) ?? time), digest(of: command),
-                Data(kept.encoded()),
-            ])
-    }
-
-    /// What tells one batch from another: FNV-1a over its writes. It guards a client from its own mistake only, so it
-    /// need not resist an attack; the time and the device may differ between two sendings of one batch.
-    static func digest(of command: KeyValueCommand) -> Int64 {
-        var writer = WireWriter()
-        for write in command.writes { writer.field(1) { write.encode(to: &$0) } }
-        return Int64(bitPattern: fnv1a(writer.bytes))
-    }
-}
-
 extension KeyValueTables {
     /// Removes a part of a container's stores; repeated until nothing is left of them. A store that is made later has a
-    /// greater incarnation than any that went.
+    /// greater incarnation than any that went, and those of other containers keep theirs: below the level, stores that
+    /// are still empty do not.
     /// - Parameter rowsMax: rows that one part removes.
     /// - Returns: whether nothing is left.
-    package static func removeContainer(_ container: String, rowsMax: Int = 500, in db: Database) throws -> Bool {
+    package static func removeContainer(
+        _ container: String, rowsMax: Int = 500, level: FeatureLevel = FeatureLevel.supported.upperBound,
+        in db: Database
+    ) throws -> Bool {
         let find = try db.cachedStatement(
             sql: "SELECT id, incarnation FROM kv_store WHERE container = ? ORDER BY environment, user LIMIT 1")
         var budget = rowsMax
@@ -353,7 +298,15 @@ extension KeyValueTables {
             }
             guard budget > 0 else { return false }
             budget -= 1
-            try db.run("UPDATE kv_shard SET incarnation = max(incarnation, ?)", [incarnation + 1])
+            if level < .removedContainers {
+                try db.run("UPDATE kv_shard SET incarnation = max(incarnation, ?)", [incarnation + 1])
+            } else {
+                try db.run(
+                    """
+                    INSERT INTO kv_removed VALUES (?, ?)
+                    ON CONFLICT DO UPDATE SET incarnation = max(incarnation, excluded.incarnation)
+                    """, [blob(container), incarnation + 1])
+            }
             try db.run("DELETE FROM kv_store WHERE id = ?", [id])
         }
         return true

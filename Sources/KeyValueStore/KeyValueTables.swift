@@ -16,7 +16,8 @@ package enum KeyValueTables {
     ///
     /// Names, keys and values are blobs: they are compared byte by byte, and a NUL in them ends nothing.
     /// `kv_state.sizes` is the rule by which values are counted, `forgotten` the time of the last dated key whose
-    /// answer was forgotten.
+    /// answer was forgotten. `kv_removed` has containers that were removed, each with the least incarnation of the
+    /// stores that it may have later; from `FeatureLevel.removedContainers` on.
     package static func create(in db: Database) throws { try db.execute(sql: schema) }
 
     private static let schema = """
@@ -25,6 +26,10 @@ package enum KeyValueTables {
             incarnation INTEGER NOT NULL
         ) STRICT;
         INSERT OR IGNORE INTO kv_shard (id, incarnation) VALUES (1, 1);
+        CREATE TABLE IF NOT EXISTS kv_removed (
+            container BLOB PRIMARY KEY,
+            incarnation INTEGER NOT NULL
+        ) STRICT;
         CREATE TABLE IF NOT EXISTS kv_state (
             id INTEGER PRIMARY KEY CHECK (id = 1),
             sizes INTEGER NOT NULL,
@@ -88,16 +93,17 @@ extension KeyValueTables {
     /// command.
     /// - Parameter time: the shard's, which the command moved already (`ShardClock`): what is forgotten is old by this.
     package static func apply(
-        _ command: KeyValueCommand, at time: Int64, limits: KeyValueLimits = .standard, in db: Database
+        _ command: KeyValueCommand, at time: Int64, level: FeatureLevel = FeatureLevel.supported.upperBound,
+        limits: KeyValueLimits = .standard, in db: Database
     ) throws -> KeyValueOutcome {
         if let refusal = limits.problem(with: command) { return .refused(refusal) }
-        let outcome = try answer(to: command, at: time, limits: limits, in: db)
+        let outcome = try answer(to: command, at: time, level: level, limits: limits, in: db)
         try forgetOld(at: time, limits: limits, in: db)
         return outcome
     }
 
     private static func answer(
-        to command: KeyValueCommand, at time: Int64, limits: KeyValueLimits, in db: Database
+        to command: KeyValueCommand, at time: Int64, level: FeatureLevel, limits: KeyValueLimits, in db: Database
     ) throws -> KeyValueOutcome {
         var store = try StoreRow.find(command.store, in: db)
         store.modified = ShardClock.stamp(of: command.time, notBefore: store.modified)
@@ -108,7 +114,7 @@ extension KeyValueTables {
             return earlier
         }
         let outcome = try perform(command, on: &store, limits: limits, in: db)
-        try StoredAnswer.save(outcome, for: command, key: key, store: &store, at: time, in: db)
+        try StoredAnswer.save(outcome, for: command, key: key, store: &store, at: time, level: level, in: db)
         return outcome
     }
 

@@ -1,3 +1,5 @@
+import Crypto
+import Foundation
 import RecordModel
 import TestSupport
 import Testing
@@ -55,6 +57,22 @@ extension Conformance {
             let old = try #require(service.node.receipt(text))
             expectError(try await space.saveItem("a", file: ["receipt": .string(old)]), "BAD_REQUEST", "has expired")
             try await space.save("a", ["file": ["value": ["receipt": .string(text)]]])
+        }
+
+        @Test("a file that is sent back and that no node has any more is said to be gone, as one with a receipt is")
+        func lost() async throws {
+            let space = try await Space(.memory)
+            let service = try #require(space.home.service as? MemoryService)
+            let bytes = Array("bytes that will be lost".utf8)
+            let file = try await space.upload(bytes)
+            try await space.save("a", ["file": ["value": file]])
+            let digits = SHA256.hash(data: bytes).map { String(UInt16($0) + 256, radix: 16).dropFirst() }
+            let path = "\(service.node.dataPath)/assets/\(digits[0])/\(digits.dropFirst().joined())"
+            try FileManager.default.removeItem(atPath: path)
+            let kept: JSONValue = ["fileChecksum": file["fileChecksum"] ?? .null, "size": file["size"] ?? .null]
+            for dictionary in [kept, file] {
+                expectError(try await space.saveItem("a", file: dictionary), "BAD_REQUEST", "not there any more")
+            }
         }
 
         @Test("51 MB are refused by their announced length, before they are read")

@@ -74,6 +74,28 @@ struct KeyValueApplyTests {
         #expect(try shard.list().isEmpty)
     }
 
+    @Test(
+        "An answer is kept in few bytes, whatever the batch holds, and a repeat gets all of it, also what an earlier level kept",
+        arguments: [7, 8] as [UInt64])
+    func shortAnswers(level: UInt64) throws {
+        let shard = try Shard()
+        let names = (0..<1_024).map { "key\($0)" + String(repeating: "x", count: 50) }
+        let halves = names.enumerated().map { $0 % 2 == 0 ? delete("no" + $1) : set($1, .int64(2)) }
+        let stale = names.map { KeyValueCommand.Write(key: $0, value: nil, expectedVersion: KeyValueTables.absent) }
+        let batches = [
+            names.map { set($0, .int64(1)) }, halves, stale, Array(stale[1...7]) + [set(names[9], .int64(1))],
+            [delete("none")], [],
+        ]
+        let commands = batches.enumerated().map { retry($1, key: [UInt8($0)]) }
+        let answers = try commands.map { try shard.apply($0, at: 1_000, level: FeatureLevel(level)) }
+        #expect(answers.prefix(2).allSatisfy { $0.usage?.keys == 1_024 })
+        #expect(answers.map { $0.conflicts?.count } == [nil, nil, 1_024, 7, nil, nil])
+        for (command, answer) in zip(commands, answers) { #expect(try shard.apply(command) == answer) }
+        let longest = try shard.queue.read { try Int.fetchOne($0, sql: "SELECT max(length(outcome)) FROM kv_answer") }
+        #expect(try #require(longest) < 200 || level < FeatureLevel.shortAnswers.rawValue)
+        try shard.checkCounters()
+    }
+
     @Test("Answers are kept a day; a key from before is refused rather than done again")
     func oldKeys() throws {
         let shard = try Shard()

@@ -131,9 +131,10 @@ struct Shard {
     /// Applies a command at a time of the shard that is not the command's.
     @discardableResult
     func apply(
-        _ command: KeyValueCommand, at time: Int64, limits: KeyValueLimits = .standard
+        _ command: KeyValueCommand, at time: Int64, level: FeatureLevel = FeatureLevel.supported.upperBound,
+        limits: KeyValueLimits = .standard
     ) throws -> KeyValueOutcome {
-        try queue.write { try KeyValueTables.apply(command, at: time, limits: limits, in: $0) }
+        try queue.write { try KeyValueTables.apply(command, at: time, level: level, limits: limits, in: $0) }
     }
 
     /// Applies writes to the store that the tests use, at time 1000.

@@ -1,7 +1,8 @@
 import GRDB
-import KeyValueStore
 import RecordModel
 import Testing
+
+@testable import KeyValueStore
 
 @Suite("Removing a container's preferences")
 struct RemoveContainerTests {
@@ -30,6 +31,21 @@ struct RemoveContainerTests {
         #expect(later.changes.isEmpty && later.token == page.token)
         try shard.write([set("new", .int64(2))])
         #expect(try shard.changes(since: token) == .expired(.restored))
+        // Stores that are empty so far have no row. Another container's are of the life that they were.
+        func feed(_ container: String) throws -> KeyValueFeed {
+            let store = StoreKey(container: container, environment: .production, user: "empty")
+            return try shard.changes(
+                since: KeyValueToken(incarnation: 1, sequence: 0).text(for: store), of: store)
+        }
+        guard case .page = try feed("kept") else {
+            Issue.record("the token of another container's empty store has ended")
+            return
+        }
+        #expect(try feed(container) == .expired(.restored))
+        // A restore ends them all the same.
+        #expect(try !shard.queue.write { try KeyValueTables.startNewIncarnation(2, in: $0) })
+        #expect(try shard.queue.write { try KeyValueTables.startNewIncarnation(3, in: $0) })
+        #expect(try feed("kept") == .expired(.restored))
         try shard.checkCounters()
     }
 }

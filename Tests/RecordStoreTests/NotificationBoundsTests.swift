@@ -239,6 +239,24 @@ struct NotificationBoundsTests {
         #expect(try pair.log().map { $0["ck"]?["qry"]?["rid"]?.string } == ["b"])
     }
 
+    @Test("what a subscription that fires once matched before it was changed does not use it up")
+    func changedOnce() throws {
+        var once = Pair.query("once", rank: nil)
+        once.firesOnce = true
+        try pair.watch(once)
+        _ = try pair.shard.one(Fixture.publicZone, by: Fixture.bob, .make(.create, "a"))
+        var other = Pair.query("once", rank: nil, info: #"{"title":"other"}"#)
+        other.firesOnce = true
+        #expect(try pair.modify(.save(other, targets: [Pair.shardGroup])).failures == [nil])
+        try pair.deliverAll()
+        #expect(try pair.log().isEmpty)
+        // Saved as it is, it stays what it is.
+        #expect(try pair.modify(.save(other, targets: [Pair.shardGroup])).failures == [nil])
+        _ = try pair.shard.one(Fixture.publicZone, by: Fixture.bob, .make(.create, "b"))
+        try pair.deliverAll()
+        #expect(try pair.log().map { $0["ck"]?["qry"]?["rid"]?.string } == ["b"])
+    }
+
     @Test("a subscription that is replaced goes on to tell of what its copies matched before")
     func replaced() throws {
         try pair.watch(Pair.query("q", rank: nil))

@@ -17,6 +17,8 @@ import Wire
 /// One node in this process with the HTTP API around it, without HTTP: real log, databases and groups of one voter, in
 /// a folder that goes with `stop`.
 package final class SingleNode: Sendable {
+    /// Where it keeps its data.
+    package var dataPath: String { node.settings.dataPath }
     /// What answers requests.
     package let service: InProcessService
     /// The administrator's token.

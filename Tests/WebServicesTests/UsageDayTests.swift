@@ -1,8 +1,12 @@
+import Cluster
+import Directory
+import KeyValueStore
 import RecordModel
-import Service
+import Synchronization
 import TestSupport
 import Testing
 
+@testable import Service
 @testable import WebServices
 
 @Suite("Usage by day and by type over HTTP")
@@ -50,6 +54,62 @@ struct UsageDayHTTPTests {
         #expect(counted.map { $0["name"] } == [.string("Note"), .string("Place")])
         #expect(counted.map { $0["records"] } == [.integer(3), .integer(1)])
         #expect(try await world.token("GET", "usage/days").status == 400)
+        try await world.node.stop()
+    }
+
+    /// The history of a world's node, which does something of its own with the first part that it writes.
+    private func history(
+        of world: ConsoleWorld,
+        first: @escaping @Sendable (() async throws(RequestFailure) -> Void) async throws(RequestFailure) -> Void
+    ) -> UsageHistory {
+        let isFirst = Atomic(true)
+        return UsageHistory(world.node.recordService) { preferences, writes, deadline throws(RequestFailure) in
+            func write() async throws(RequestFailure) {
+                _ = try await preferences.set(writes, idempotencyKey: nil, device: nil, by: deadline)
+            }
+            if isFirst.exchange(false, ordering: .relaxed) { return try await first(write) }
+            try await write()
+        }
+    }
+
+    private func requests(_ history: UsageHistory) async throws -> UInt64 {
+        try await history.days(of: SchemaKey(container: ConsoleWorld.container, environment: .development))
+            .reduce(0) { $0 + $1.usage.requests }
+    }
+
+    @Test("what was written without anybody knowing is not counted twice")
+    func unknownOutcome() async throws {
+        let world = try await ConsoleWorld()
+        try await world.admin("POST", "schema?\(Self.at)", Self.schema)
+        let history = history(of: world) { write throws(RequestFailure) in
+            try await write()
+            throw RequestFailure(ClusterError.outcomeUnknown("the answer was lost"))
+        }
+        for name in ["a", "b", "c"] {
+            _ = try await world.token("POST", Self.modify, Self.save("Note", name))
+            world.node.recordService.requests.endMinute()
+            await history.write()
+        }
+        #expect(try await requests(history) == 3)
+        try await world.node.stop()
+    }
+
+    @Test("what a round could not write that a stop interrupts is written before the stop is over")
+    func interrupted() async throws {
+        let world = try await ConsoleWorld()
+        try await world.admin("POST", "schema?\(Self.at)", Self.schema)
+        let (rounds, begun) = AsyncStream.makeStream(of: Void.self)
+        let history = history(of: world) { _ throws(RequestFailure) in
+            begun.yield()
+            while !Task.isCancelled { await Task.yield() }
+            throw RequestFailure(ClusterError.unavailable("given up"))
+        }
+        _ = try await world.token("POST", Self.modify, Self.save("Note", "a"))
+        world.node.recordService.requests.endMinute()
+        history.start(everyMilliseconds: 1)
+        for await _ in rounds.prefix(1) {}
+        await history.stop()
+        #expect(try await requests(history) == 1)
         try await world.node.stop()
     }
 

@@ -16,7 +16,7 @@ package struct AssetCounts: Hashable, Sendable {
     /// Attempts that brought nothing, or something else.
     package var failedPulls: UInt64 = 0
     /// Files that records name and that are not here yet, at the last look: a node that may have them was not asked,
-    /// or did not answer.
+    /// or did not answer. As many as are noted at a time, where more are missing.
     package var fetching: UInt64 = 0
     /// Files that records name and that no node has whole, at the last look: all were asked.
     package var missing: UInt64 = 0

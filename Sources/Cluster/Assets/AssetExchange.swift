@@ -116,7 +116,7 @@ package final class AssetExchange: Sendable {
         }
         defer { pulls.leave(asset.sha256) }
         // Who fetched it before may have been waited for.
-        if try await holds(asset) { return }
+        if try await renew(asset) { return }
         var sources = candidates.filter { $0 != settings.nodeID }
         do {
             repeat {
@@ -176,6 +176,7 @@ package final class AssetExchange: Sendable {
     /// - Parameters:
     ///   - hint: nodes that have it, beside the voters.
     ///   - upload: as what it came in here, where some may have copied it meanwhile.
+    ///   - deadline: when it is given up; what was asked of nodes goes on, and serves the next try.
     func hold(
         _ asset: AssetReference, in group: GroupID, hint: [NodeID], from upload: UploadID = .none, by deadline: Deadline
     ) async throws(AssetError) {
@@ -201,7 +202,7 @@ package final class AssetExchange: Sendable {
                 peers.hold(request, at: voter) { tally.add(voter, $0) }
             }
         }
-        if let error = await tally.result() { throw error }
+        if let error = await tally.result(by: deadline, on: platform) { throw error }
     }
 
     /// Serves `hold` for this node: answers once it has the file durably.
@@ -371,8 +372,10 @@ extension ClusterNode {
     /// Has a majority of a group's replicas hold a file durably, and keep it for a day from now at least. To be called
     /// after an upload, before its receipt is given, and before a command is submitted that newly names the file.
     /// - Throws: `AssetError.missing` where no node has it; `.diskFull`, `.unavailable` where too few can hold it.
-    package func holdAsset(_ asset: AssetReference, in group: GroupID) async throws(AssetError) {
-        try await assets.hold(asset, in: group, hint: map.holders(of: group), by: deadline())
+    package func holdAsset(
+        _ asset: AssetReference, in group: GroupID, by deadline: Deadline? = nil
+    ) async throws(AssetError) {
+        try await assets.hold(asset, in: group, hint: map.holders(of: group), by: deadline ?? self.deadline())
     }
 
     /// The bytes of a range of a file, which lies within its size: from here, or from another node.

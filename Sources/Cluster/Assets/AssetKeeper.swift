@@ -62,10 +62,20 @@ final class AssetKeeper: Sendable {
     private struct State {
         /// Files that are named and not here.
         var wanted: [AssetReference: Wanted] = [:]
+        /// Groups whose tables are still to be compared with the files, the next one first.
+        var comparisons: [Comparison] = []
+        /// Whether the next comparison begins as soon as the one under way is done.
+        var isComparisonDue = false
         var nextComparison = MonotonicTime.zero
         var nextCollection = MonotonicTime.zero
         /// Where the logs of the groups ended when files were last looked through.
         var ends: [GroupID: LogIndex] = [:]
+    }
+
+    private struct Comparison {
+        var group: GroupID
+        /// The last file that was compared.
+        var last: AssetReference?
     }
 
     private struct Wanted {
@@ -114,17 +124,22 @@ final class AssetKeeper: Sendable {
 
     private func lookForMissing() async throws {
         let (named, isDue) = news.take()
+        if isDue { state.withLock { $0.isComparisonDue = true } }
         for asset in named where try await !exchange.holds(asset) {
+            if isFull {
+                // The next comparison finds the rest.
+                state.withLock { $0.isComparisonDue = true }
+                break
+            }
             if let group = try await groupThatCounts(asset.sha256) { note(asset, group) }
         }
-        guard isDue || state.withLock({ $0.nextComparison <= clock.now }) else { return }
-        state.withLock { $0.nextComparison = clock.now.adding(milliseconds: settings.comparisonMilliseconds) }
-        do {
-            for shard in shards { try await compare(shard) }
-        } catch {
-            news.changed()
-            throw error
+        state.withLock { state in
+            guard state.comparisons.isEmpty, state.isComparisonDue || state.nextComparison <= clock.now else { return }
+            state.isComparisonDue = false
+            state.nextComparison = clock.now.adding(milliseconds: settings.comparisonMilliseconds)
+            state.comparisons = shards.map { Comparison(group: $0.group) }
         }
+        try await compare()
     }
 
     /// A group of this node whose table counts a file; nil where no table does.
@@ -138,17 +153,27 @@ final class AssetKeeper: Sendable {
         state.withLock { if $0.wanted[asset] == nil { $0.wanted[asset] = Wanted(group: group) } }
     }
 
-    /// Compares what a group's table counts with the files.
-    private func compare(_ shard: Applier) async throws {
-        var last: AssetReference?
-        repeat {
-            let after = last
-            let page = try await upkeep.run {
-                try shard.database.read { try RecordTables.namedAssets(after: after, limit: 500, in: $0) }
+    /// Whether no more files are noted for now. Those that no node has do not keep others from being fetched.
+    private var isFull: Bool {
+        state.withLock { $0.wanted.values.count { !$0.isMissing } >= settings.wantedMax }
+    }
+
+    /// Compares what the tables count with the files, page by page: until enough is missing to be fetched first, after
+    /// which it goes on there.
+    private func compare() async throws {
+        let pageMax = min(500, settings.wantedMax)
+        while !isFull, let next = state.withLock(\.comparisons.first) {
+            var page: [AssetReference] = []
+            if let shard = holdings[next.group] {
+                page = try await upkeep.run {
+                    try shard.database.read { try RecordTables.namedAssets(after: next.last, limit: pageMax, in: $0) }
+                }
             }
-            for asset in page where try await !exchange.holds(asset) { note(asset, shard.group) }
-            last = page.last
-        } while last != nil
+            for asset in page where try await !exchange.holds(asset) { note(asset, next.group) }
+            state.withLock { state in
+                if page.isEmpty { state.comparisons.removeFirst() } else { state.comparisons[0].last = page.last }
+            }
+        }
     }
 
     private func fetchMissing() async {
@@ -177,8 +202,9 @@ final class AssetKeeper: Sendable {
     private func countWanted() {
         let wanted = wanted
         let missing = wanted.filter(\.value.isMissing).map(\.key)
+        let isCompared = state.withLock(\.comparisons.isEmpty)
         exchange.counters.update { counts in
-            counts.fetching = UInt64(wanted.count - missing.count)
+            counts.fetching = max(UInt64(wanted.count - missing.count), isCompared ? 0 : 1)
             counts.missing = UInt64(missing.count)
             counts.missingFiles = Array(missing.prefix(AssetCounts.missingFilesMax))
         }

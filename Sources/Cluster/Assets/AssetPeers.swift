@@ -170,6 +170,7 @@ final class AssetTally: Sendable {
     private struct State {
         var holders: Set<NodeID> = []
         var errors: [NodeID: AssetError] = [:]
+        var isOver = false
         var waiter: CheckedContinuation<AssetError?, Never>?
     }
 
@@ -180,15 +181,35 @@ final class AssetTally: Sendable {
 
     /// A node holds the file, or says why not.
     func add(_ node: NodeID, _ error: AssetError?) {
-        let resumption = state.withLock { state -> (CheckedContinuation<AssetError?, Never>, AssetError?)? in
+        change { state in
             if let error { state.errors[node] = error } else { state.holders.insert(node) }
+        }
+    }
+
+    /// The time is over: what is not decided yet is given up.
+    func expire() { change { $0.isOver = true } }
+
+    private func change(_ body: (inout State) -> Void) {
+        let resumption = state.withLock { state -> (CheckedContinuation<AssetError?, Never>, AssetError?)? in
+            body(&state)
             guard let outcome = self.outcome(state), let waiter = state.waiter.take() else { return nil }
             return (waiter, outcome.error)
         }
         if let (waiter, error) = resumption { waiter.resume(returning: error) }
     }
 
-    /// Waits for the outcome; nil is that a majority holds it.
+    /// Waits for the outcome until the deadline at most; nil is that a majority holds it.
+    func result(by deadline: Deadline, on platform: any NodePlatform) async -> AssetError? {
+        let expiry = platform.startTask { [self] in
+            let nanoseconds = UInt64(deadline.nanosecondsLeft(at: platform.clock.now))
+            do { try await platform.clock.sleep(milliseconds: nanoseconds / 1_000_000 + 1) } catch { return }
+            expire()
+        }
+        defer { expiry.cancel() }
+        return await result()
+    }
+
+    /// Waits for the outcome, however long that takes.
     func result() async -> AssetError? {
         await withCheckedContinuation { continuation in
             let outcome = state.withLock { state in
@@ -206,7 +227,10 @@ final class AssetTally: Sendable {
 
     private func outcome(_ state: State) -> Outcome? {
         if Quorum.isMajority(configuration, where: { state.holders.contains($0.node) }) { return Outcome() }
-        if Quorum.isMajority(configuration, where: { state.errors[$0.node] == nil }) { return nil }
+        if Quorum.isMajority(configuration, where: { state.errors[$0.node] == nil }) {
+            guard state.isOver else { return nil }
+            return Outcome(error: .unavailable("too few nodes hold the file in time, and more fetch it; try again"))
+        }
         let errors = state.errors.sorted { $0.key < $1.key }.map(\.value)
         // A node that could not be asked may have it.
         return Outcome(error: errors.first { $0 != .missing } ?? .missing)

@@ -194,12 +194,13 @@ package final class AssetUpload: Sendable {
 
 extension AssetUpload {
     /// Has a majority of a group's replicas hold what this was, as `ClusterNode.holdAsset` does; those that copied it
-    /// while it came in, by that copy.
+    /// while it came in, by that copy. They have longer than a request has: else all bytes would have to come again.
     package func hold(
         _ asset: AssetReference, in group: GroupID, of node: ClusterNode
     ) async throws(AssetError) {
         try await node.assets.hold(
-            asset, in: group, hint: node.map.holders(of: group), from: feed?.id ?? .none, by: node.deadline())
+            asset, in: group, hint: node.map.holders(of: group), from: feed?.id ?? .none,
+            by: node.deadline(milliseconds: settings.holdMilliseconds))
     }
 }
 

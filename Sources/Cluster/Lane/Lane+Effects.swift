@@ -116,7 +116,7 @@ extension Lane {
 
     private func roleChanged(_ change: RoleChange, of replica: Replica) {
         let group = replica.group
-        leaders.set(change.leader?.node, of: group)
+        leaders.roleChanged(isLeading: change.role == .leader, leader: change.leader?.node, of: group)
         if change.leader != nil, replica.transferUntil != .zero {
             replica.transferUntil = .zero
             scheduleFlush(of: group)

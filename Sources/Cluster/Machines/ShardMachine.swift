@@ -126,7 +126,7 @@ package final class ShardMachine: StateMachine {
             return outcome.encoded()
         case .keyValue(let command):
             let time = transaction.observe(command.time)
-            let outcome = try KeyValueTables.apply(command, at: time, in: db)
+            let outcome = try KeyValueTables.apply(command, at: time, level: transaction.level, in: db)
             if case .applied = outcome { state.withLock { $0.pendingStores.append(command.store) } }
             return outcome.encoded()
         case .startIncarnation(let incarnation):
@@ -152,7 +152,8 @@ package final class ShardMachine: StateMachine {
         case .reader(let command): return try command.apply(in: transaction).encoded()
         case .removeContainer(let name):
             let isBare = try transaction.removeContainer(name)
-            return try ContainerRemoval(isDone: KeyValueTables.removeContainer(name, in: db) && isBare).encoded()
+            let isEmpty = try KeyValueTables.removeContainer(name, level: transaction.level, in: db)
+            return ContainerRemoval(isDone: isEmpty && isBare).encoded()
         }
     }
 

@@ -159,7 +159,7 @@ extension ClusterNode {
     /// The directory's leader drops nodes that have nothing left.
     private func dropLeaving(_ map: ClusterMap) async {
         let leaving = map.nodes.filter(\.isLeaving).map { NodeID(rawValue: $0.id) }
-        guard !leaving.isEmpty, leader(of: .directory) == settings.nodeID else { return }
+        guard !leaving.isEmpty, leads(.directory) else { return }
         var left = leaving
         for group in map.groups where !left.isEmpty {
             guard let members = try? await router.members(of: group, by: deadline()), members.isCommitted else {

@@ -123,7 +123,7 @@ extension Lane {
         finishTurn()
         guard !submissions.isStalled, let replica = replicas.removeValue(forKey: group) else { return nil }
         groups = replicas.keys.sorted()
-        leaders.set(nil, of: group)
+        leaders.roleChanged(isLeading: false, leader: nil, of: group)
         replica.fail(.outcomeUnknown("the replica on node \(settings.nodeID) is given up"))
         replica.receivedSnapshot?.reply(.failed("the replica is given up"))
         replica.receivedSnapshot = nil

@@ -49,8 +49,8 @@ extension ClusterNode {
         }
         let pools = WorkPools(platform)
         let lane = Lane(
-            platform: platform, log: log, settings: settings, leaders: LeaderTable(), pools: pools,
-            logger: logger)
+            platform: platform, log: log, settings: settings, leaders: LeaderTable(nodeID: settings.nodeID),
+            pools: pools, logger: logger)
         let keeper = makeKeeper(settings, platform, folder: folder, log: log, lane: lane, logger)
         let damaged = try await keeper.openPresent(recovered)
         let node = try ClusterNode(

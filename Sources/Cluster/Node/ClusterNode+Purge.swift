@@ -1,7 +1,7 @@
 import Directory
 import Foundation
 import Logging
-package import RaftCore
+import RaftCore
 import RecordModel
 import Storage
 import Synchronization
@@ -29,7 +29,7 @@ extension ClusterNode {
     /// Purges the containers whose time is over, where this node leads the directory.
     package func purgeContainers() async {
         for name in directory.snapshot.deletions.keys.sorted() {
-            guard leader(of: .directory) == settings.nodeID, clockProblem == nil,
+            guard leads(.directory), clockProblem == nil,
                 let deletion = directory.snapshot.deletions[name]
             else { continue }
             do {
@@ -131,9 +131,6 @@ extension ClusterNode {
         try await NewIncarnation(of: self).begin(incarnation)
         try restore.remove()
     }
-
-    /// Whether this node leads a group, as far as it knows.
-    package func leads(_ group: GroupID) -> Bool { leader(of: group) == settings.nodeID }
 }
 
 /// What a restore makes every shard begin.

@@ -179,6 +179,9 @@ package final class ClusterNode: Sendable {
     /// The node that leads each group, as far as this one knows.
     package func leader(of group: GroupID) -> NodeID? { lane.leaders.leader(of: group) }
 
+    /// Whether this node leads a group: by what its own replica says, whatever others do.
+    package func leads(_ group: GroupID) -> Bool { lane.leaders.leads(group) }
+
     /// The hashes that this node's replica of a group recorded, newest first.
     package func stateHashes(of group: GroupID) async throws -> [(index: LogIndex, hash: [UInt8])] {
         guard let applier = holdings[group] else { return [] }

@@ -139,6 +139,8 @@ package struct AssetSettings: Sendable {
     package var uploadsMax = 64
     /// Files that are fetched from peers at once.
     package var pullsMax = 4
+    /// Missing files that are noted at a time, a page of tables more or less; the others follow once these are fetched.
+    package var wantedMax = 10_000
     /// How long a peer has for a piece of 256 KiB, in milliseconds.
     package var pieceMilliseconds: UInt64 = 5_000
     /// How long a peer that copies an upload waits for the next block of it, in milliseconds; no upload takes longer.

@@ -30,7 +30,6 @@ final class OutboxSender: Sendable {
     private static let roundMilliseconds: UInt64 = 1_000
 
     private let platform: any NodePlatform
-    private let nodeID: NodeID
     /// Of the effects of one delivery, which must fit a command.
     private let bytesMax: Int
     private let router: Router
@@ -43,7 +42,6 @@ final class OutboxSender: Sendable {
 
     init(_ parts: NodeParts, router: Router, levels: KnownLevels) {
         platform = parts.platform
-        nodeID = parts.settings.nodeID
         bytesMax = min(OutboxDelivery.bytesMax, parts.settings.commandBytesMax / 2)
         self.router = router
         leaders = parts.lane.leaders
@@ -95,10 +93,8 @@ final class OutboxSender: Sendable {
         }
     }
 
-    private func leads(_ group: GroupID) -> Bool { leaders.leader(of: group) == nodeID }
-
     private func look(at group: GroupID) async {
-        guard leads(group), let applier = holdings[group] else { return }
+        guard leaders.leads(group), let applier = holdings[group] else { return }
         let found = try? await upkeep.run { try applier.database.read { try WaitingEffects.destinations(in: $0) } }
         for destination in found ?? [] { start(Stream(source: group, destination: GroupID(destination))) }
     }
@@ -115,7 +111,7 @@ final class OutboxSender: Sendable {
 
     /// Delivers what waits; throws where that has to wait for the next round.
     private func deliver(_ stream: Stream) async throws {
-        while leads(stream.source), let applier = holdings[stream.source] {
+        while leaders.leads(stream.source), let applier = holdings[stream.source] {
             let next = try await upkeep.run {
                 try applier.database.read { db in
                     try WaitingEffects.nextDelivery(

@@ -234,7 +234,7 @@ package final class Router: Sendable {
             tries += 1
             switch await attempt(node) {
             case .answered(.success(let bytes)):
-                leaders.set(node, of: group)
+                leaders.answered(by: node, of: group)
                 return bytes
             case .answered(.failure(.notLeader(let hint))):
                 lastReason = "group \(group) has no leader at the moment"
@@ -365,28 +365,5 @@ final class PendingCall: Sendable {
 
     func resume(_ result: Result<[UInt8], ReplicaError>) {
         continuation.withLock { $0.take() }?.resume(returning: result)
-    }
-}
-
-/// Which node leads each group, as far as this node knows. Readable from any thread.
-package final class LeaderTable: Sendable {
-    private let leaders = Mutex<[GroupID: NodeID]>([:])
-
-    package init() {}
-
-    package func leader(of group: GroupID) -> NodeID? { leaders.withLock { $0[group] } }
-
-    package func set(_ leader: NodeID?, of group: GroupID) { leaders.withLock { $0[group] = leader } }
-
-    /// Forgets a leader that turned out not to lead, unless another is known meanwhile.
-    package func forget(_ leader: NodeID, of group: GroupID) {
-        leaders.withLock { if $0[group] == leader { $0[group] = nil } }
-    }
-
-    /// A node says that it does not lead, and perhaps who does. This node's own word counts no less: an answer that it
-    /// gave while it led may be noted after it stopped, and would hold here for ever.
-    package func denied(by node: NodeID, hint: NodeID?, of group: GroupID) {
-        forget(node, of: group)
-        if let hint, hint != node { set(hint, of: group) }
     }
 }

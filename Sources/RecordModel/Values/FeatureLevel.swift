@@ -17,6 +17,9 @@
 /// | 5 | 0.1.0 | a command changes a bounded number of rows |
 /// | 6 | 0.1.0 | webhooks, and readers whose place in a log of notifications is kept with it |
 /// | 7 | 0.1.0 | administrators act as users; notes on containers; histories of schemas; makers and uses of tokens |
+/// | 8 | 0.1.0 | answers to idempotency keys of preferences are kept in a few bytes |
+/// | 8 | 0.1.0 | a subscription that fires once is not used up by what it matched before it was changed |
+/// | 8 | 0.1.0 | a container that is removed ends tokens of its own preferences only |
 ///
 /// What apply does in a new way gets the next number, a line here and a `static let`, and asks for it. A command, or a
 /// field of one, that a level brought is not proposed before the level is in force.
@@ -57,6 +60,15 @@ package struct FeatureLevel: RawRepresentable, Hashable, Comparable, Sendable, C
     /// `AdministrationCommand`, earlier versions of schemas, and who made a token.
     package static let administration = FeatureLevel(7)
 
+    /// Of an answer to an idempotency key of preferences, what the batch itself says is not kept.
+    package static let shortAnswers = FeatureLevel(8)
+
+    /// A subscription that fires once has a generation of its own from each change on.
+    package static let renewedSubscriptions = FeatureLevel(8)
+
+    /// Shards remember removed containers, whose later preferences are of another life.
+    package static let removedContainers = FeatureLevel(8)
+
     /// The levels that this build can follow.
-    package static let supported = first...FeatureLevel(7)
+    package static let supported = first...FeatureLevel(8)
 }

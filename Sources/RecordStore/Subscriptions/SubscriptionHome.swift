@@ -75,9 +75,7 @@ struct SubscriptionHome {
         let content = subscription.content
         if let refusal = try refusal(of: subscription, content, isNew: earlier == nil, in: registry) { return refusal }
         if let refusal = try refusal(of: targets) { return refusal }
-        let generation =
-            try level < .exactNotifications
-            ? 0 : earlier?.generation ?? WatcherTable(db: db, level: level).makeNumber()
+        let generation = try generation(of: subscription, earlier)
         let full = SubscriptionRow.encoded(targets, generation: generation)
         if let earlier {
             try SQLStatement(cached: "UPDATE subscription SET targets = ?, body = ? WHERE id = ?", in: db).run(
@@ -94,6 +92,18 @@ struct SubscriptionHome {
         watcher.generation = generation
         for target in targets { try outbox.send(.watch(watcher), to: target) }
         return nil
+    }
+
+    /// What tells matches of a subscription from those of an earlier one of its name. One that is changed keeps it, and
+    /// goes on to tell of what its copies matched before; but one that fires once must not be used up by that.
+    private func generation(of subscription: Subscription, _ earlier: SubscriptionRow?) throws -> Int64 {
+        if level < .exactNotifications { return 0 }
+        if let earlier {
+            let isKept =
+                level < .renewedSubscriptions || !subscription.firesOnce || earlier.subscription == subscription
+            if isKept { return earlier.generation }
+        }
+        return try WatcherTable(db: db, level: level).makeNumber()
     }
 
     /// Why effects on some groups have to wait; nil where there is room for them.

@@ -137,7 +137,7 @@ package struct ClusterAdministration: Sendable {
     package func leads(_ key: SchemaKey) -> (isLeader: Bool, shard: Int) {
         let zone = ZoneKey(database: DatabaseKey(publicDataIn: key), name: ZoneKey.defaultZoneName)
         let group = node.map.group(of: zone)
-        return (node.leader(of: group) == node.settings.nodeID, group.shard ?? -1)
+        return (node.leads(group), group.shard ?? -1)
     }
 
     // MARK: Hashes of states

@@ -24,6 +24,7 @@ final class AssetSaving: Sendable {
     private let zone: ZoneKey
     private let user: String
     private let now: Int64
+    private let deadline: Deadline
     /// Nil where no operation has an asset.
     private let secret: ClusterSecret?
     private let present: [PresentAsset: AssetReference]
@@ -37,6 +38,7 @@ final class AssetSaving: Sendable {
         self.service = service
         self.zone = zone
         user = request.caller.stampName
+        deadline = request.deadline
         let dictionaries = operations.map { operation, _ in Self.fields(of: operation) }
         guard dictionaries.contains(where: { !$0.isEmpty }) else {
             now = service.now
@@ -77,6 +79,7 @@ final class AssetSaving: Sendable {
                         "is missing, and the field '\(field)' of record '\(name)' has no such file that it could keep: upload the "
                             + "file, or use assets/rereference")
                 }
+                try requirePresence(of: asset)
                 return asset
             }
             guard let receipt = secret?.ticket(Base64.decode(text), as: AssetReceipt.self) else {
@@ -84,13 +87,15 @@ final class AssetSaving: Sendable {
             }
             try check(receipt, for: operation, field: field)
             try check(input, against: receipt.asset)
-            let isMissing = state.withLock { state in
-                state.received.insert(receipt.asset)
-                return state.missing.contains(receipt.asset)
-            }
-            guard !isMissing else { throw AssetFault("receipt", "its file is not there any more: upload it again") }
+            state.withLock { _ = $0.received.insert(receipt.asset) }
+            try requirePresence(of: receipt.asset)
             return receipt.asset
         }
+    }
+
+    private func requirePresence(of asset: AssetReference) throws(AssetFault) {
+        guard state.withLock({ $0.missing.contains(asset) }) else { return }
+        throw AssetFault("receipt", "its file is not there any more: upload it again")
     }
 
     private func check(
@@ -141,11 +146,11 @@ final class AssetSaving: Sendable {
         let group = service.node.map.group(of: zone)
         var failure: AssetError?
         var isComplete = true
-        await withTaskGroup(of: (AssetReference, AssetError?).self) { [service] tasks in
+        await withTaskGroup(of: (AssetReference, AssetError?).self) { [service, deadline] tasks in
             func begin(_ asset: AssetReference) {
                 tasks.addTask {
                     do throws(AssetError) {
-                        try await service.node.holdAsset(asset, in: group)
+                        try await service.node.holdAsset(asset, in: group, by: deadline)
                         return (asset, nil)
                     } catch {
                         return (asset, error)

@@ -22,4 +22,11 @@ final class PeriodicTask: Sendable {
 
     /// Ends it; what is underway is not waited for.
     func stop() { task.withLock { $0.take() }?.cancel() }
+
+    /// Ends it, and waits for what is underway.
+    func finish() async {
+        let task = task.withLock { $0.take() }
+        task?.cancel()
+        await task?.value
+    }
 }

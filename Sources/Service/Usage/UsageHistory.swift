@@ -25,15 +25,26 @@ package final class UsageHistory: Sendable {
     private static let writtenMax = 4_000
     private static let deadlineMilliseconds: UInt64 = 2_000
 
+    /// Writes a part of the history.
+    typealias Save = @Sendable (Preferences, [KeyValueCommand.Write], Deadline) async throws(RequestFailure) -> Void
+
     private let service: RecordService
+    private let save: Save
     private let work: PeriodicTask
     private let hasBegun = Atomic(false)
-    /// What this node wrote last of the days that it counts for.
+    /// What this node wrote last of the days that it counts for, and knows to be done.
     private let written = Mutex<[DayCounts.Key: DayUsage]>([:])
 
     /// Of the node of a service.
-    package init(_ service: RecordService) {
+    package convenience init(_ service: RecordService) {
+        self.init(service) { preferences, writes, deadline throws(RequestFailure) in
+            _ = try await preferences.set(writes, idempotencyKey: nil, device: nil, by: deadline)
+        }
+    }
+
+    init(_ service: RecordService, save: @escaping Save) {
         self.service = service
+        self.save = save
         work = PeriodicTask(platform: service.node.platform)
     }
 
@@ -47,7 +58,8 @@ package final class UsageHistory: Sendable {
 
     /// Ends that, after writing what waits.
     package func stop() async {
-        work.stop()
+        // What the round under way took, and could not write, waits again once it has ended.
+        await work.finish()
         guard hasBegun.load(ordering: .relaxed) else { return }
         service.requests.endMinute()
         await write(within: Self.deadlineMilliseconds)
@@ -74,7 +86,7 @@ package final class UsageHistory: Sendable {
         // Requests for containers that there are not are counted, too.
         for (key, usage) in service.requests.takeDays() where service.directory.containers[key.schema.container] != nil
         {
-            guard !end.isOver(at: service.node.platform.clock.now) else {
+            guard !Task.isCancelled, !end.isOver(at: service.node.platform.clock.now) else {
                 service.requests.giveBack(usage, to: key)
                 continue
             }
@@ -103,10 +115,16 @@ package final class UsageHistory: Sendable {
         sum.add(usage)
         sum.storage = try await storage(of: key, by: deadline) ?? sum.storage
         writes.append(KeyValueCommand.Write(key: name, value: .data(sum.encoded())))
-        _ = try await preferences.set(writes, idempotencyKey: nil, device: nil, by: deadline)
+        // A write whose outcome stays unknown may be done: the next one begins where this one does, not at its sum.
+        note(before, of: key)
+        try await save(preferences, writes, deadline)
+        note(sum, of: key)
+    }
+
+    private func note(_ usage: DayUsage, of key: DayCounts.Key) {
         written.withLock { written in
-            if written.count >= Self.writtenMax { written.removeAll() }
-            written[key] = sum
+            if written.count >= Self.writtenMax, written[key] == nil { written.removeAll() }
+            written[key] = usage
         }
     }
 

@@ -1,3 +1,4 @@
+import Crypto
 import Foundation
 import Glibc
 import NIOCore
@@ -50,6 +51,26 @@ private final class WatchedDisk: LogDisk {
     ) throws(DiskError) -> Int {
         if offset > 0 { first.withLock { $0 = min($0, offset) } }
         return try file.read(into: buffer, at: offset)
+    }
+}
+
+/// A disk that, once armed, waits in the next sync of a folder until it is told to fail there.
+private final class UnsyncedDisk: LogDisk {
+    private let isArmed = Atomic(false)
+    private let isReached = Atomic(false)
+    private let gate = DispatchSemaphore(value: 0)
+
+    /// Whether a sync waits, or did.
+    var wasReached: Bool { isReached.load(ordering: .relaxed) }
+
+    func arm() { isArmed.store(true, ordering: .relaxed) }
+    func fail() { gate.signal() }
+
+    func syncFolder(_ path: String) throws(DiskError) {
+        guard isArmed.exchange(false, ordering: .relaxed) else { return try PosixDisk().syncFolder(path) }
+        isReached.store(true, ordering: .relaxed)
+        gate.wait()
+        throw DiskError(operation: "fsync", path: path, code: EIO)
     }
 }
 
@@ -216,6 +237,73 @@ extension WaitingClusterSuites.AssetClusterTests {
         #expect(try await upload(bytes(1_000), to: cluster.node(1)) == asset)
         try await awaitTrue("the file is there again") { try cluster.node(2).assetCounts.missing == 0 }
         #expect(try await download(asset, from: cluster.node(2)) == bytes(1_000))
+        try await cluster.shutDown()
+    }
+
+    @Test("a file whose name is not durable yet does not count as fetched")
+    func unsyncedName() async throws {
+        let disk = UnsyncedDisk()
+        let cluster = try await cluster(1) { $0.assets.disk = disk }
+        let node = try cluster.node(1)
+        let bytes = bytes(1_000)
+        let asset = AssetReference(sha256: Array(SHA256.hash(data: bytes)), size: UInt64(bytes.count))
+        disk.arm()
+        let upload = Task { try await self.upload(bytes, to: node) }
+        try await awaitTrue("it has its name") { disk.wasReached }
+        let pull = Task { () async throws(AssetError) in try await node.assets.pull(asset, from: []) }
+        for _ in 0..<1_000 { await Task.yield() }
+        disk.fail()
+        await #expect(throws: AssetError.self) { try await upload.value }
+        await #expect(throws: AssetError.missing) { try await pull.value }
+        try await cluster.shutDown()
+    }
+
+    @Test("a request ends at its deadline however long nodes fetch a file; what they fetch serves the next one")
+    func heldTooLate() async throws {
+        let disk = GatedDisk(place: 600_000)
+        let cluster = try await cluster(3) { settings in
+            settings.assets.pieceMilliseconds = 3_600_000
+            settings.assets.holdMilliseconds = 3_600_000
+            settings.assets.scrubPauseMilliseconds = 3_600_000
+            if settings.nodeID == NodeID(3) { settings.assets.disk = disk }
+        }
+        let asset = try await upload(bytes(1_500_000), to: cluster.node(3))
+        let node = try cluster.node(1)
+        let group = node.map.group(of: Commands.zone)
+        do {
+            try await node.holdAsset(asset, in: group, by: node.deadline(milliseconds: 300))
+            Issue.record("a file is held that nobody could read")
+        } catch {
+            guard case .unavailable = error else { throw error }
+        }
+        disk.open()
+        try await node.holdAsset(asset, in: group, by: node.deadline(milliseconds: 3_600_000))
+        try await cluster.shutDown()
+    }
+
+    @Test("a node that lacks many files notes some at a time, and has all of them in the end")
+    func manyMissing() async throws {
+        let disk = NarrowDisk(bytes: 0)
+        let cluster = try await cluster(3) { settings in
+            settings.assets.wantedMax = 2
+            if settings.nodeID == NodeID(3) { settings.assets.disk = disk }
+        }
+        let node = try cluster.node(1)
+        let group = node.map.group(of: Commands.zone)
+        var assets: [AssetReference] = []
+        for count in 1...9 {
+            let asset = try await upload(bytes(count * 1_000), to: node)
+            try await node.holdAsset(asset, in: group)
+            try await save("a\(count)", asset, on: node)
+            assets.append(asset)
+        }
+        await cluster.stop([3])
+        try await cluster.start([3])
+        let third = try cluster.node(3)
+        try await awaitTrue("it knows of some") { third.assetCounts.fetching > 1 }
+        #expect(third.assetCounts.fetching <= 4)
+        disk.grow(by: 10_000_000)
+        for asset in assets { try await awaitTrue("it has all") { try await third.assets.holds(asset) } }
         try await cluster.shutDown()
     }
 

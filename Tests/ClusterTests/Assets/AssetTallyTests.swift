@@ -56,6 +56,20 @@ struct AssetTallyTests {
         #expect(await result == nil)
     }
 
+    @Test("who waits is told when the time is over, unless the count is decided")
+    func over() async {
+        let tally = AssetTally(three)
+        tally.add(NodeID(1), nil)
+        async let result = tally.result()
+        tally.expire()
+        guard case .unavailable = await result else {
+            Issue.record("a minority is taken for a majority")
+            return
+        }
+        tally.add(NodeID(3), nil)
+        #expect(await tally.result() == nil)
+    }
+
     @Test("one file is fetched once at a time, and a few files at once")
     func pulls() async {
         let pulls = AssetPulls<[UInt8]>(runningMax: 2)

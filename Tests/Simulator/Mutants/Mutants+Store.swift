@@ -63,8 +63,8 @@ extension Mutant {
             "forget which batches of keys were answered",
             Edit(
                 "KeyValueStore/KeyValueTables.swift",
-                "try StoredAnswer.save(outcome, for: command, key: key, store: &store, at: time, in: db)",
-                "if !(PLANTED) { try StoredAnswer.save(outcome, for: command, key: key, store: &store, at: time, in: db) }"
+                "try StoredAnswer.save(outcome, for: command, key: key, store: &store, at: time, level: level, in: db)",
+                "if !(PLANTED) { try StoredAnswer.save(outcome, for: command, key: key, store: &store, at: time, level: level, in: db) }"
             )),
     ]
 }

@@ -24,7 +24,7 @@ extension Mutant {
         Mutant(
             "a key is too old by its age alone",
             .init(
-                "KeyValueStore/KeyValueTables+Maintenance.swift", "return made <= forgotten ?? 0",
+                "KeyValueStore/StoredAnswer.swift", "return made <= forgotten ?? 0",
                 "return !PLANTED && made <= forgotten ?? 0")),
         // Repeated when there is room, a batch is performed that the client was told had failed.
         Mutant(
