@@ -17,6 +17,7 @@
 /// | 5 | 0.1.0 | a command changes a bounded number of rows |
 /// | 6 | 0.1.0 | webhooks, and readers whose place in a log of notifications is kept with it |
 /// | 7 | 0.1.0 | administrators act as users; notes on containers; histories of schemas; makers and uses of tokens |
+/// | 8 | 0.1.0 | earlier versions of records |
 ///
 /// What apply does in a new way gets the next number, a line here and a `static let`, and asks for it. A command, or a
 /// field of one, that a level brought is not proposed before the level is in force.
@@ -57,6 +58,9 @@ package struct FeatureLevel: RawRepresentable, Hashable, Comparable, Sendable, C
     /// `AdministrationCommand`, earlier versions of schemas, and who made a token.
     package static let administration = FeatureLevel(7)
 
+    /// Shards keep earlier versions of records.
+    package static let versions = FeatureLevel(8)
+
     /// The levels that this build can follow.
-    package static let supported = first...FeatureLevel(7)
+    package static let supported = first...FeatureLevel(8)
 }
