@@ -110,6 +110,49 @@ def test_a_record_is_deleted_after_a_question(restaurants, open_page):
     assert restaurants.lookup("osteria")["serverErrorCode"] == "NOT_FOUND"
 
 
+def test_an_earlier_version_is_restored_and_a_deleted_record_found_by_its_name(restaurants, open_page):
+    restaurants.server.call("PATCH", "/admin/1/limits", {"recordVersionDays": 30}, container=restaurants.name)
+    first = restaurants.save("Restaurant", {"name": "Osteria", "seats": 12}, "osteria")
+    restaurants.save("Restaurant", {"name": "Trattoria", "phone": "1"}, "osteria", first["recordChangeTag"])
+    page = open_page(restaurants.address("records", type="Restaurant", record="osteria"))
+    pane = page.get_by_role("complementary")
+    expect(pane.get_by_label("phone", exact=True)).to_have_value("1")
+
+    def versions():
+        page.get_by_role("button", name="More on this record").click()
+        page.get_by_role("menuitem", name="Versions…").click()
+        return page.get_by_role("dialog", name="Versions of osteria")
+
+    dialog = versions()
+    earlier = dialog.get_by_role("group", name=f"Version {first['recordChangeTag']}")
+    expect(earlier.get_by_role("listitem")).to_have_text(["name: Osteria → Trattoria", "phone: – → 1"])
+    expect(earlier).to_contain_text("Changed ")
+    # Somebody else saves meanwhile: the version is not restored over it unseen.
+    now = restaurants.lookup("osteria")
+    restaurants.save("Restaurant", {"seats": 20}, "osteria", now["recordChangeTag"])
+    earlier.get_by_role("button", name="Restore this version").click()
+    expect(dialog.get_by_role("alert")).to_contain_text("CONFLICT")
+    expect(dialog.get_by_role("group")).to_have_count(2)
+    dialog.get_by_role("group", name=f"Version {first['recordChangeTag']}").get_by_role("button", name="Restore this version").click()
+    expect(page.locator(".toast")).to_contain_text("Restored osteria")
+    expect(pane.get_by_label("seats", exact=True)).to_have_value("12")
+    assert {name: field["value"] for name, field in restaurants.lookup("osteria")["fields"].items()} == {"name": "Osteria", "seats": "12"}
+    # What was replaced is a version in its turn.
+    expect(versions().get_by_role("group")).to_have_count(3)
+    page.keyboard.press("Escape")
+    restaurants.data("records/modify", {"operations": [{"operationType": "forceDelete", "record": {"recordName": "osteria"}}]})
+    page = open_page(restaurants.address("records", type="Restaurant"))
+    page.get_by_role("group", name="Query").get_by_role("button", name="More").click()
+    page.get_by_role("menuitem", name="Find a deleted record…").click()
+    page.get_by_label("Record name").fill("osteria")
+    page.get_by_role("button", name="Show versions").click()
+    dialog = page.get_by_role("dialog", name="Versions of osteria")
+    expect(dialog.get_by_role("group").first).to_contain_text("Deleted ")
+    dialog.get_by_role("button", name="Restore this version").first.click()
+    expect(page.get_by_role("row", name=re.compile("osteria")).first).to_contain_text("Osteria")
+    assert restaurants.lookup("osteria")["fields"]["seats"]["value"] == "12"
+
+
 def test_several_records_are_deleted_at_once(restaurants, open_page):
     for number in range(3):
         restaurants.save("Restaurant", {"name": f"Bistro {number}"}, f"bistro-{number}")

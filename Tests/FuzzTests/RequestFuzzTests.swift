@@ -51,7 +51,8 @@ struct RequestFuzzTests {
 
     private func others(_ body: [UInt8]) -> Bool {
         let isTaken = [
-            (try? LookupRecordsRequest(body: body)) != nil, (try? ZonesLookupRequest(body: body)) != nil,
+            (try? LookupRecordsRequest(body: body)) != nil, (try? RecordVersionsRequest(body: body)) != nil,
+            (try? ZonesLookupRequest(body: body)) != nil,
             (try? ZonesModifyRequest(body: body)) != nil, (try? UsersDiscoverRequest(body: body)) != nil,
             (try? AssetsUploadRequest(body: body)) != nil, (try? AssetsRereferenceRequest(body: body)) != nil,
             (try? DeviceTokenRequest(body: body)) != nil, (try? NotificationsRequest(body: body)) != nil,

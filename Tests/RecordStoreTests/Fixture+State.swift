@@ -72,7 +72,8 @@ extension Fixture {
         let (rows, bodies) = try queue.read { db in
             (
                 try Row.fetchAll(db, sql: "SELECT sha256, size, named FROM asset WHERE named > 0"),
-                try Data.fetchAll(db, sql: "SELECT body FROM record WHERE deleted = 0")
+                try Data.fetchAll(
+                    db, sql: "SELECT body FROM record WHERE deleted = 0 UNION ALL SELECT body FROM record_version")
             )
         }
         var (counted, again): ([AssetReference: Int64], [AssetReference: Int64]) = ([:], [:])

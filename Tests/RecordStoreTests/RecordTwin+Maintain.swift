@@ -55,7 +55,7 @@ extension RecordTwin {
                 gone.append((type.name, field.name))
             }
         }
-        if !gone.isEmpty && !rows.isEmpty && !isReset {
+        if !gone.isEmpty && !(rows.isEmpty && versions.isEmpty) && !isReset {
             lastJob += 1
             for (type, field) in gone {
                 stray.removeAll { $0.type == type && $0.field == field }
@@ -80,19 +80,23 @@ extension RecordTwin {
         var touched: [Int] = []
         while !jobs.isEmpty {
             switch jobs.removeFirst() {
-            case .cascade(let zone, let target, let before, let caller):
-                goOn(zone: zone, target: target, before: before, caller: caller)
+            case .cascade(let zone, let target, let before, let caller, let versionsMax):
+                goOn(zone: zone, target: target, before: before, caller: caller, versionsMax)
             case .scrub(let id): scrub(id, &touched)
             }
         }
         rows.removeAll { row in zones.contains { $0.id == row.zone && !$0.isLive } }
+        versions.removeAll { version in zones.contains { $0.id == version.zone && !$0.isLive } }
         dropped.removeAll()
         purge(command.retention)
+        purgeVersions(command.versions)
         remembered.removeAll { $0.expires <= time }
         return .maintained(hasMore: false)
     }
 
-    private mutating func goOn(zone id: Int, target: String, before: UInt64, caller: Caller) {
+    private mutating func goOn(
+        zone id: Int, target: String, before: UInt64, caller: Caller, _ versionsMax: UInt64
+    ) {
         guard let zone = zones.firstIndex(where: { $0.id == id && $0.isLive }) else { return }
         let edge = Edge(target: target, action: .deleteSelf)
         let found = sources(target, .deleteSelf, zone: zone).filter { rows[$0].edges[edge] ?? 0 < before }
@@ -101,9 +105,11 @@ extension RecordTwin {
             guard Set(holders(place, zone: zone)).isSubset(of: members) else { continue }
             let name = rows[place].name
             let refersOn = !sources(name, .deleteSelf, zone: zone).isEmpty
-            bury(place, by: caller.user ?? "_anonymous", zone: zone)
+            bury(place, by: caller.user ?? "_anonymous", zone: zone, versionsMax)
             guard refersOn else { continue }
-            jobs.append(.cascade(zone: id, target: name, before: zones[zone].sequence, caller: caller))
+            jobs.append(
+                .cascade(
+                    zone: id, target: name, before: zones[zone].sequence, caller: caller, versionsMax: versionsMax))
         }
     }
 
@@ -122,9 +128,10 @@ extension RecordTwin {
                     touched.append(zone)
                     touch(zone)
                 }
-                bury(place, by: "_anonymous", zone: zone)
+                bury(place, by: "_anonymous", zone: zone, 0)
             }
         }
+        scrubVersions(types)
         stray.removeAll { $0.job == id }
     }
 

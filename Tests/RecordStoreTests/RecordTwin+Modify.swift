@@ -160,6 +160,7 @@ extension RecordTwin {
             name: operation.recordName, type: typeName, sequence: sequence,
             created: stored.map { rows[$0].created } ?? stamp, modified: stamp)
         row.fields = fields
+        if let stored { leave(stored, by: stamp.user, isDeletion: false, command.versionsMax) }
         let edges = known.map { rows[$0].edges } ?? [:]
         for edge in Self.edges(fields) { row.edges[edge] = edges[edge] ?? sequence }
         if let known { rows[known] = row } else { rows.append(row) }
@@ -242,7 +243,8 @@ extension RecordTwin {
         sources(rows[place].name, .validate, zone: zone).filter { $0 != place && type(of: rows[$0]) != nil }
     }
 
-    mutating func bury(_ place: Int, by user: String, zone: Int) {
+    mutating func bury(_ place: Int, by user: String, zone: Int, _ versionsMax: UInt64) {
+        leave(place, by: user, isDeletion: true, versionsMax)
         zones[zone].sequence += 1
         rows[place].sequence = zones[zone].sequence
         rows[place].modified = Stamp(timestamp: stamp, user: user)
@@ -261,15 +263,16 @@ extension RecordTwin {
             return Self.failed(.validatingReferenceError)
         }
         guard !command.zone.isAtomic else {
-            for member in members { bury(member, by: user, zone: zone) }
+            for member in members { bury(member, by: user, zone: zone, command.versionsMax) }
             return .deleted
         }
         let leavesJob = !sources(name, .deleteSelf, zone: zone).isEmpty
-        bury(place, by: user, zone: zone)
+        bury(place, by: user, zone: zone, command.versionsMax)
         if leavesJob {
             jobs.append(
                 .cascade(
-                    zone: zones[zone].id, target: name, before: zones[zone].sequence, caller: command.caller))
+                    zone: zones[zone].id, target: name, before: zones[zone].sequence, caller: command.caller,
+                    versionsMax: command.versionsMax))
         }
         return .deleted
     }

@@ -15,7 +15,8 @@ struct Allotment {
 extension RecordTwin {
     func used(zone id: Int) -> QuotaAmounts {
         let isLive = zones.contains { $0.id == id && $0.isLive }
-        return rows.filter { $0.zone == id }.reduce(QuotaAmounts(bytes: dropped[id] ?? 0)) { sum, row in
+        let kept = versions.filter { $0.zone == id }.reduce(QuotaAmounts.zero) { $0 + $1.size(isLive: isLive) }
+        return rows.filter { $0.zone == id }.reduce(kept + QuotaAmounts(bytes: dropped[id] ?? 0)) { sum, row in
             let bytes = 64 + Int64(row.name.utf8.count) + (row.isDeleted ? 0 : liveBytes(of: row))
             guard isLive, !row.isDeleted else { return sum + QuotaAmounts(bytes: bytes) }
             let assets = Int64(Self.assets(row.fields).reduce(0) { $0 + $1.size })
@@ -56,7 +57,8 @@ extension RecordTwin {
 
     /// How often records name each file, those of retired zones too.
     func assetCounts() -> [AssetReference: Int64] {
-        rows.filter { !$0.isDeleted }.flatMap { Self.assets($0.fields) }.reduce(into: [:]) { $0[$1, default: 0] += 1 }
+        (rows.filter { !$0.isDeleted }.map(\.fields) + versions.map(\.fields)).flatMap(Self.assets)
+            .reduce(into: [:]) { $0[$1, default: 0] += 1 }
     }
 
     func used(_ database: DatabaseKey) -> QuotaAmounts {

@@ -42,7 +42,7 @@ struct RecordTwin {
     }
 
     enum Job {
-        case cascade(zone: Int, target: String, before: UInt64, caller: Caller)
+        case cascade(zone: Int, target: String, before: UInt64, caller: Caller, versionsMax: UInt64)
         case scrub(id: Int)
     }
 
@@ -71,6 +71,8 @@ struct RecordTwin {
     var dropped: [Int: Int64] = [:]
     /// What databases were allotted; those that are not here were never written to.
     var allotments: [DatabaseKey: Allotment] = [:]
+    /// Earlier versions of records, in the order in which they were left.
+    var versions: [Version] = []
 
     func zone(_ key: ZoneKey) -> Int? { zones.lastIndex { $0.key == key && $0.isLive } }
 

@@ -7,6 +7,7 @@ struct TwinCommands {
     var random: Random
     var time: Int64 = 0
     var isOftenMaintained = true
+    var keepsVersions = false
     private var epoch: UInt64 = 0
     private let names = (0..<14).map { "r\($0)" }
     private let zones =
@@ -58,7 +59,12 @@ struct TwinCommands {
         if chance(3) { retention.tombstonesMax = UInt64.random(in: 0...6, using: &random) }
         if chance(3) { retention.tombstoneAgeMax = Int64.random(in: 0...3000, using: &random) }
         if chance(60) { time += 86_400_000 }
-        return Maintain(time: time, rowsMax: rows, retention: retention)
+        var command = Maintain(time: time, rowsMax: rows, retention: retention)
+        if keepsVersions && chance(6) {
+            let age = Int64.random(in: 0...3000, using: &random)
+            command.versions = [VersionAge(container: "app", ageMax: age, epoch: 0)]
+        }
+        return command
     }
 
     private mutating func install(_ twin: RecordTwin) -> RecordCommand {
@@ -116,11 +122,13 @@ struct TwinCommands {
         let count = chance(3) ? Int.random(in: 0...6, using: &random) : 1
         let caller = zone.database.scope == .public || chance(12) ? pick(callers) : Fixture.ann
         let operations = (0..<count).map { _ in operation(twin, zone) }
-        return ModifyRecords(
+        var command = ModifyRecords(
             zone: zone, schemaVersion: chance(40) ? twin.version + 1 : twin.version, caller: caller, time: time,
             isAtomic: Bool.random(using: &random), idempotency: idempotency(),
-            quota: chance(2) ? terms(twin, zone.database) : nil,
+            quota: !keepsVersions && chance(2) ? terms(twin, zone.database) : nil,
             operations: operations)
+        if keepsVersions && chance(2) { command.versionsMax = UInt64.random(in: 1...3, using: &random) }
+        return command
     }
 
     private mutating func terms(_ twin: RecordTwin, _ database: DatabaseKey) -> QuotaTerms {

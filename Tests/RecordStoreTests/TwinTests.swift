@@ -15,10 +15,16 @@ struct TwinTests {
 
     @Test(
         "random commands have the same outcomes, and clients end with the same records", arguments: [2, 3, 6, 7])
-    func twin(_ seed: UInt64) throws {
+    func twin(_ seed: UInt64) throws { try run(seed) }
+
+    @Test("the same with earlier versions of records, without quotas", arguments: [1] as [UInt64])
+    func versions(_ seed: UInt64) throws { try run(seed, keepsVersions: true) }
+
+    private func run(_ seed: UInt64, keepsVersions: Bool = false) throws {
         let shard = try Fixture(installs: false)
         var twin = RecordTwin()
         var commands = TwinCommands(seed)
+        commands.keepsVersions = keepsVersions
         var clients = [TwinClient(), TwinClient()]
         var readers = TwinReaders(seed)
         var counts = Counts()
@@ -63,7 +69,7 @@ struct TwinTests {
         let stored = try shard.rowsOfIndexes()
         try shard.remakeIndexes(rows: 7)
         #expect(try shard.rowsOfIndexes() == stored)
-        counts.expectAll(restarts: clients.map(\.restarts).reduce(0, +))
+        if !keepsVersions { counts.expectAll(restarts: clients.map(\.restarts).reduce(0, +)) }
     }
 
     /// Compares what lookups show of all zones.
@@ -80,6 +86,9 @@ struct TwinTests {
                     Permissions(of: caller, in: $0, of: key.database, isCreator: caller.user != nil).contains(.read)
                 }
                 #expect(found == (mayRead == true ? expected[name] : nil), "\(key.name) \(name)")
+                #expect(
+                    try shard.versions(name, in: key, by: caller) == twin.versions(of: name, zone: place, by: caller),
+                    "versions of \(key.name) \(name)")
             }
         }
     }

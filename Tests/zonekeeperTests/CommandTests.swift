@@ -28,6 +28,8 @@ struct CommandTests {
             (["asset", "get", "r", "photo", "-o", "x.jpg", "--number", "2"], "AssetGetCommand"),
             (["asset", "stat", "r", "--database", "private", "--zone", "A"], "AssetStatCommand"),
             (["record", "save", "--type", "T", "photo:ASSET=@x"], "RecordSaveCommand"),
+            (["record", "versions", "r", "--database", "private"], "RecordVersionsCommand"),
+            (["record", "restore", "r", "--version", "1.2"], "RecordRestoreCommand"),
             (["user", "create", "ada", "--email", "a@b.c", "--discoverable"], "UserCreateCommand"),
             (["user", "update", "ada", "--family-name", "", "--no-discoverable"], "UserUpdateCommand"),
             (["container", "rotate-key"], "ContainerRotateKeyCommand"),
@@ -80,6 +82,7 @@ struct CommandTests {
             ["schema", "add-index", "c", "T", "f"], ["schema", "add-index", "c", "T", "f", "FAST"],
             ["zone", "create"], ["zone", "delete"], ["record", "changes"], ["act-as", "start", "ada"],
             ["act-as", "start", "ada", "--reason", "r", "--minutes", "16"], ["container", "describe", "c"],
+            ["record", "versions"], ["record", "restore", "--version", "1.2"],
             ["token", "update", "0f"], ["token", "update", "0f", "--every-origin", "--origin", "https://a.b"],
             ["token", "update", "0f", "--origin", "a.b"], ["key", "update", "0f"], ["schema", "restore"],
             ["record", "changes", "--zone", "A", "--from-start", "--token", "x"], ["user", "update", "ada"],
@@ -114,6 +117,26 @@ struct CommandTests {
         let lost = try json(
             #"{"id":"1-0","node":1,"state":"lost","problem":{"code":"NOT_FOUND","reason":"node 1 was started anew"}}"#)
         #expect(JobText.state(lost) == "lost: NOT_FOUND: node 1 was started anew")
+    }
+
+    @Test("Restoring saves what a version had, clears what came since, and creates what is deleted")
+    func restoring() throws {
+        let version = try json(
+            #"{"recordName":"a","recordType":"T","fields":{"text":{"value":"x","type":"STRING"}},"#
+                + #""recordChangeTag":"1.1","modified":{"timestamp":0}}"#)
+        let present = try json(
+            #"{"recordName":"a","recordType":"T","fields":{"text":{"value":"y"},"more":{"value":1}},"#
+                + #""parent":{"recordName":"p"},"recordChangeTag":"1.2"}"#)
+        #expect(
+            try EarlierVersions.operation(saving: version, over: present)
+                == json(
+                    #"{"operationType":"update","record":{"recordName":"a","recordType":"T","recordChangeTag":"1.2","#
+                        + #""parent":null,"fields":{"text":{"value":"x","type":"STRING"},"more":null}}}"#))
+        #expect(
+            try EarlierVersions.operation(saving: version, over: nil)
+                == json(
+                    #"{"operationType":"create","record":{"recordName":"a","recordType":"T","#
+                        + #""fields":{"text":{"value":"x","type":"STRING"}}}}"#))
     }
 
     @Test("The lines of an export are imported: the name and the fields, but no files")

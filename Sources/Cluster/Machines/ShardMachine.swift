@@ -2,7 +2,7 @@ package import Directory
 package import GRDB
 package import KeyValueStore
 package import RecordModel
-import RecordStore
+package import RecordStore
 import Synchronization
 package import Wire
 
@@ -28,6 +28,8 @@ package final class ShardMachine: StateMachine {
         /// How many effects wait for other groups, as the last transaction left it.
         var waiting = 0
         var pendingWaiting: Int?
+        /// The containers with earlier versions of records that are too old, when somebody looked last.
+        var oldVersions: [String] = []
     }
 
     /// The key-value stores that a transaction changed.
@@ -42,6 +44,7 @@ package final class ShardMachine: StateMachine {
     private let storesChanged: @Sendable (StoreChange) -> Void
     private let effectsWait: @Sendable () -> Void
     private let worked: @Sendable (_ container: String) -> Void
+    private let versionAge: @Sendable (_ container: String) -> VersionAge?
 
     private let assets: AssetNews
     private let retention: Retention
@@ -51,14 +54,17 @@ package final class ShardMachine: StateMachine {
     ///   - storesChanged: called once changes of users' preferences or notifications are in the database.
     ///   - effectsWait: called once effects on other groups are in the database.
     ///   - worked: called when a request of a container is carried out.
+    ///   - versionAge: for how long a container keeps earlier versions of records; nil where that is not known.
     package init(
         vault: FieldVault, assets: AssetNews = AssetNews(), assetGrace: Int64 = AssetReference.graceMilliseconds,
         effectsWait: @escaping @Sendable () -> Void = {},
         worked: @escaping @Sendable (_ container: String) -> Void = { _ in },
+        versionAge: @escaping @Sendable (_ container: String) -> VersionAge? = { _ in nil },
         storesChanged: @escaping @Sendable (StoreChange) -> Void = { _ in }
     ) {
         self.effectsWait = effectsWait
         self.worked = worked
+        self.versionAge = versionAge
         self.vault = vault
         self.assets = assets
         var retention = Retention()
@@ -202,15 +208,22 @@ package final class ShardMachine: StateMachine {
     }
 
     package func maintenance(now: Int64, at level: FeatureLevel, random: () -> UInt64) -> [UInt8]? {
-        guard state.withLock({ $0.hasJobs || $0.isDue }) else { return nil }
-        return ShardCommand.record(.maintain(Maintain(time: now, retention: retention))).encoded()
+        let (isDue, containers) = state.withLock { ($0.hasJobs || $0.isDue, $0.oldVersions) }
+        guard isDue else { return nil }
+        var command = Maintain(time: now, retention: retention)
+        if level >= .versions { command.versions = containers.compactMap(versionAge) }
+        return ShardCommand.record(.maintain(command)).encoded()
     }
 
     package func findWork(now: Int64, in db: Database) throws {
+        let oldVersions = try EarlierVersions.old(now: now, age: versionAge, in: db).map(\.container)
         let isDue =
-            try RecordTables.isAstray(from: now, in: db)
+            try !oldVersions.isEmpty || RecordTables.isAstray(from: now, in: db)
             || state.withLock(\.tables).hasWork(now: now, retention: retention, in: db)
-        if isDue { state.withLock { $0.isDue = true } }
+        state.withLock { state in
+            state.oldVersions = oldVersions
+            if isDue { state.isDue = true }
+        }
     }
 
     /// How many effects on other groups wait to be delivered.
@@ -225,5 +238,14 @@ package final class ShardMachine: StateMachine {
         let answers = ShardReader(tables: state.withLock(\.tables), vault: vault, db: db)
         let question = try ShardRead(decoding: request)
         return try StoredValues.read { try answers.answer(to: question) }.encoded()
+    }
+}
+
+extension VersionAge {
+    /// For how long a container keeps earlier versions of records; nil where a directory does not know the container.
+    init?(of container: String, in directory: DirectorySnapshot) {
+        guard directory.containers[container] != nil else { return nil }
+        let days = directory.limits(of: container)[.recordVersionDays]
+        self.init(container: container, ageMax: days * 86_400_000, epoch: directory.limitsEpoch(of: container))
     }
 }

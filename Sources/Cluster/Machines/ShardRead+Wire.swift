@@ -27,6 +27,7 @@ extension ShardRead: WireCodable {
         case .zoneChanges(let request, let rendering):
             writer.field(10) { request.encode(to: &$0) }
             writer.field(3) { rendering.encode(to: &$0) }
+        case .versions(let request, let rendering): writer.parts(39, request, rendering)
         case .databaseChanges(let request): writer.field(11) { request.encode(to: &$0) }
         case .indexes(let key, let version):
             writer.field(8, version)
@@ -102,6 +103,7 @@ extension ShardRead: WireCodable {
             case 36: read = try reader.parts { .logReader($0, name: $1) }
             case 37: read = .subscribers(try reader.message())
             case 38: read = try reader.bool() ? .hasSentCopies : nil
+            case 39: read = try reader.parts { .versions($0, $1) }
             default: try reader.skip()
             }
         }
@@ -123,6 +125,10 @@ extension ShardRead.Rendering: WireCodable {
             writer.field(4, signed: expires)
             writer.field(6, user)
             writer.field(7) { zone.encode(to: &$0) }
+        case .linksAndReceipts(let origin, let user, let expires):
+            writer.field(4, signed: expires)
+            writer.field(6, user)
+            writer.field(10, origin)
         }
         if leavesSealed { writer.field(9, true) }
         guard let desiredKeys else { return }
@@ -144,6 +150,7 @@ extension ShardRead.Rendering: WireCodable {
             case 6: user = try reader.string()
             case 8: assets = try reader.bool() ? .checksums : .sizes
             case 9: leavesSealed = try reader.bool()
+            case 10: assets = .linksAndReceipts(origin: try reader.string(), user: user, expires: expires)
             case 7: assets = .receipts(zone: try reader.message(), user: user, expires: expires)
             default: try reader.skip()
             }

@@ -15,6 +15,8 @@ package enum ShardRead: Sendable {
     case databaseQuery(DatabaseQuery, Rendering)
     /// The elements of a `records` array, and the token of the next page.
     case zoneChanges(ZoneChangesRequest, Rendering)
+    /// The elements of a `versions` array, and whether there are more.
+    case versions(VersionsRequest, Rendering)
     /// `DatabaseChangesPage`.
     case databaseChanges(DatabaseChangesRequest)
     /// `[ZoneState]`, of the database's zones on this shard.
@@ -56,6 +58,7 @@ package enum ShardRead: Sendable {
         case .query(let query, _): query.zone.database.container
         case .databaseQuery(let query, _): query.database.container
         case .zoneChanges(let request, _): request.zone.database.container
+        case .versions(let request, _): request.zone.database.container
         case .databaseChanges(let request): request.database.container
         case .zones(let database, _), .ledger(let database): database.container
         case .zone(let zone, _): zone.database.container
@@ -96,6 +99,8 @@ package enum ShardRead: Sendable {
         case links(origin: String, expires: Int64)
         /// A receipt by which a user may save the file in any field of a zone, until a time.
         case receipts(zone: ZoneKey, user: String, expires: Int64)
+        /// Both, for the record's own zone.
+        case linksAndReceipts(origin: String, user: String, expires: Int64)
     }
 
     /// Records of one zone by name, rendered one by one.

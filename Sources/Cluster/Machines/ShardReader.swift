@@ -43,6 +43,10 @@ struct ShardReader {
         .found(ShardAnswer(try LogReader.find(name, of: subscriber, in: db)?.encoded() ?? []))
     }
 
+    private func earlierOutcome(of command: ModifyRecords) throws -> [UInt8] {
+        try tables.earlierOutcome(of: command, in: db)?.encoded() ?? []
+    }
+
     private static func found(_ value: some WireCodable) -> ReadAnswer { .found(ShardAnswer(value.encoded())) }
 
     private func answer(_ read: ShardRead) throws -> ReadAnswer {
@@ -51,6 +55,7 @@ struct ShardReader {
         case .query(let query, let rendering): try self.query(query, rendering)
         case .databaseQuery(let query, let rendering): try databaseQuery(query, rendering)
         case .zoneChanges(let request, let rendering): try zoneChanges(request, rendering)
+        case .versions(let request, let rendering): try versions(request, rendering)
         case .databaseChanges(let request):
             found(try tables.databaseChanges(request, in: db)) { ShardAnswer($0.encoded()) }
         case .zones(let database, let version):
@@ -69,8 +74,7 @@ struct ShardReader {
         case .usage(let request):
             Self.found(try UsageCounts.page(request, level: AppliedRow.level(of: db), in: db))
         case .ledger(let database): Self.found(try RecordTables.ledger(of: database, in: db))
-        case .earlierOutcome(let command):
-            .found(ShardAnswer(try tables.earlierOutcome(of: command, in: db)?.encoded() ?? []))
+        case .earlierOutcome(let command): .found(ShardAnswer(try earlierOutcome(of: command)))
         case .keyValue(let store, let read): try KeyValueReader.answer(read, of: store, vault.secret, in: db)
         case .subscriptions(let read):
             Self.found(
@@ -188,6 +192,22 @@ struct ShardReader {
         }
     }
 
+    private func versions(_ request: VersionsRequest, _ rendering: ShardRead.Rendering) throws -> ReadAnswer {
+        var writer = JSONWriter()
+        writer.beginArray()
+        let outcome = try EarlierVersions.read(request, from: tables, in: db) { version in
+            writer.fits(Self.answerBytesMax) { writer in
+                writer.recordVersion(replaced: version.replaced, isDeletion: version.isDeletion) { writer in
+                    write(version.record, in: request.zone, rendering, to: &writer)
+                }
+            }
+        }
+        return found(outcome) { hasMore in
+            writer.endArray()
+            return ShardAnswer(writer.bytes, hasMore: hasMore)
+        }
+    }
+
     /// Writes a record with those of its encrypted values opened that are to be shown. One that does not open is that
     /// record's error; the other records are not affected. Where its key is not here, that is noted: it may be on its
     /// way.
@@ -237,6 +257,15 @@ extension ClusterSecret {
             return AssetPresenter { asset, field in
                 let ticket = AssetDownloadTicket(asset: asset, zone: zone, expires: expires)
                 var dictionary = dictionary(of: asset, in: container)
+                dictionary.downloadURL = AssetURL.download(ticket, self, origin: origin, field: field)
+                return dictionary
+            }
+        case .linksAndReceipts(let origin, let user, let expires):
+            return AssetPresenter { asset, field in
+                let ticket = AssetDownloadTicket(asset: asset, zone: zone, expires: expires)
+                let receipt = AssetReceipt(asset: asset, zone: zone, user: user, expires: expires)
+                var dictionary = dictionary(of: asset, in: container)
+                dictionary.receipt = self.dictionary(of: receipt).receipt
                 dictionary.downloadURL = AssetURL.download(ticket, self, origin: origin, field: field)
                 return dictionary
             }

@@ -4,6 +4,7 @@ import Logging
 import NIOCore
 import PeerTransport
 import RaftCore
+import RecordStore
 import Storage
 
 /// Opens replicas on this node and gives them up, at the start and while the node runs, so that no replica is ever open
@@ -130,7 +131,8 @@ struct ReplicaKeeper: Sendable {
         return ShardMachine(
             vault: vault, assets: assetNews, assetGrace: settings.assets.graceMilliseconds,
             effectsWait: { [effects] in effects.ring(group) },
-            worked: { [reads = lane.pools.reads] in reads.note($0) }
+            worked: { [reads = lane.pools.reads] in reads.note($0) },
+            versionAge: { [directory] in VersionAge(of: $0, in: directory.snapshot) }
         ) { [changes] change in
             switch change {
             case .stores(let stores): changes.ring(.stores(stores, in: group))

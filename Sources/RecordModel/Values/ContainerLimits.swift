@@ -44,6 +44,10 @@ package enum ContainerLimit: String, Hashable, Sendable, CaseIterable, Comparabl
     /// How long an administrator may act as a user at a time; 0: not at all. The second holds in production.
     case actAsMinutes
     case actAsProductionMinutes
+    /// For how long earlier versions of records are kept; 0: there are none.
+    case recordVersionDays
+    /// Earlier versions of one record.
+    case recordVersionsMax
 
     /// What a value means where nothing is limited.
     package static let unlimited = Int64.max
@@ -56,6 +60,8 @@ package enum ContainerLimit: String, Hashable, Sendable, CaseIterable, Comparabl
         case records
         case savesPerMinute = "saves/minute"
         case minutes
+        case days
+        case versions
     }
 
     package var unit: Unit {
@@ -71,6 +77,8 @@ package enum ContainerLimit: String, Hashable, Sendable, CaseIterable, Comparabl
         case .databaseRecords, .userRecords: .records
         case .schemaGrowthsPerMinute: .savesPerMinute
         case .actAsMinutes, .actAsProductionMinutes: .minutes
+        case .recordVersionDays: .days
+        case .recordVersionsMax: .versions
         }
     }
 
@@ -98,7 +106,8 @@ package enum ContainerLimit: String, Hashable, Sendable, CaseIterable, Comparabl
         case .schemaGrowthsPerMinute: 60
         case .actAsRequestsPerSecond: 10
         case .actAsMinutes: 15
-        case .actAsProductionMinutes: 0
+        case .actAsProductionMinutes, .recordVersionDays: 0
+        case .recordVersionsMax: 10
         }
     }
 
@@ -112,6 +121,8 @@ package enum ContainerLimit: String, Hashable, Sendable, CaseIterable, Comparabl
         case .bytes, .records: 0...Self.unlimited
         case .savesPerMinute: 0...6_000
         case .minutes: 0...15
+        case .days: 0...365
+        case .versions: 1...100
         }
     }
 
@@ -128,6 +139,9 @@ package struct ContainerLimits: Hashable, Sendable {
         get { values[limit] ?? limit.standard }
         set { values[limit] = newValue }
     }
+
+    /// How many earlier versions of a record are kept; 0: none.
+    package var versionsKept: Int64 { self[.recordVersionDays] > 0 ? self[.recordVersionsMax] : 0 }
 
     /// Requests a second for a number of users.
     package func requestsPerSecond(users: Int) -> Int64 {

@@ -20,6 +20,7 @@
 /// | 8 | 0.1.0 | answers to idempotency keys of preferences are kept in a few bytes |
 /// | 8 | 0.1.0 | a subscription that fires once is not used up by what it matched before it was changed |
 /// | 8 | 0.1.0 | a container that is removed ends tokens of its own preferences only |
+/// | 8 | 0.1.0 | earlier versions of records |
 ///
 /// What apply does in a new way gets the next number, a line here and a `static let`, and asks for it. A command, or a
 /// field of one, that a level brought is not proposed before the level is in force.
@@ -68,6 +69,9 @@ package struct FeatureLevel: RawRepresentable, Hashable, Comparable, Sendable, C
 
     /// Shards remember removed containers, whose later preferences are of another life.
     package static let removedContainers = FeatureLevel(8)
+
+    /// Shards keep earlier versions of records.
+    package static let versions = FeatureLevel(8)
 
     /// The levels that this build can follow.
     package static let supported = first...FeatureLevel(8)

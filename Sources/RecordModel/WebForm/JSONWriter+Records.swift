@@ -44,6 +44,19 @@ extension JSONWriter {
         endObject()
     }
 
+    /// A record as it was before a change, with who changed it.
+    /// - Parameter record: writes the record.
+    package mutating func recordVersion(
+        replaced: Stamp, isDeletion: Bool, record: (inout JSONWriter) -> Void
+    ) {
+        beginObject()
+        key("record")
+        record(&self)
+        stamp("replaced", replaced)
+        member("isDeletion", isDeletion)
+        endObject()
+    }
+
     private mutating func fields(
         _ fields: Fields, _ desired: DesiredKeys, numbersAsStrings: Bool, _ assets: AssetPresenter?
     ) {

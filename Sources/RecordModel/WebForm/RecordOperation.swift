@@ -260,6 +260,38 @@ package struct LookupRecordsRequest: WebRequest, Hashable {
     }
 }
 
+/// The body of records/versions, an extension: what a record was before it was changed or deleted.
+package struct RecordVersionsRequest: WebRequest, Hashable {
+    /// The record's.
+    package var recordName: String
+    /// Where it is or was.
+    package var zoneID: ZoneID
+    /// The tag of the last version of the page before; nil for the newest.
+    package var before: ChangeTag?
+    /// 1 to `Limits.recordsPerPageMax`; more that a client asks for is capped.
+    package var resultsLimit: Int
+    /// Whether INT64, DOUBLE and TIMESTAMP values come as texts.
+    package var numbersAsStrings: Bool
+
+    /// - Throws: `BAD_REQUEST` that names the member at fault.
+    package init(json: JSONValue) throws(ServiceError) {
+        self = try service { () throws(FormError) in try RecordVersionsRequest(Form(json)) }
+    }
+
+    private init(_ form: Form) throws(FormError) {
+        guard let name = try form.string("recordName") else { throw FormError("is missing", at: "recordName") }
+        try at("recordName") { () throws(FormError) in try Names.checkRecord(name, mayCreate: false) }
+        recordName = name
+        zoneID = try form.zoneID()
+        before = try form.string("before").map { text throws(FormError) in
+            guard let tag = ChangeTag(text) else { throw FormError("is no change tag", at: "before") }
+            return tag
+        }
+        resultsLimit = try form.resultsLimit() ?? Limits.recordsPerPageMax
+        numbersAsStrings = try form.numbersAsStrings() ?? false
+    }
+}
+
 /// The body of records/changes, the older form of changes/zone for one zone; and what a client wants of one zone in
 /// changes/zone.
 package struct RecordChangesRequest: WebRequest, Hashable {

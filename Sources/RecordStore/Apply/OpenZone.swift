@@ -79,6 +79,10 @@ final class Batch {
     var answerBytes = 0
     /// How far the request's records may grow; nil: as far as they will.
     var growth: GrowthLimit?
+    /// Keeps earlier versions of what the request changes; nil where there are to be none.
+    var versions: VersionKeeper?
+    /// Earlier versions that went to make room.
+    var yieldedVersions = 0
     /// Records that the deletions found to go along, themselves included; at most about `Limits.cascadeMax`.
     var cascaded = 0
 

@@ -1,11 +1,12 @@
 package import GRDB
 package import RecordModel
 
-extension RecordTables {
+/// What records name.
+enum AssetTables {
     /// What records name, and what that counts for. The tables are empty, and so make no difference between replicas,
     /// until `FeatureLevel.assets`. A count of nothing has no row, so that rows do not depend on how commands were
     /// grouped; but a file that nothing names any more is remembered for a while (`Retention.assetGrace`).
-    static let assets = """
+    static let creation = """
         CREATE TABLE asset (
             sha256 BLOB NOT NULL, size INTEGER NOT NULL, named INTEGER NOT NULL, released_at INTEGER NOT NULL,
             PRIMARY KEY (sha256, size)) WITHOUT ROWID;
@@ -18,7 +19,9 @@ extension RecordTables {
             database INTEGER NOT NULL, shard INTEGER NOT NULL, granted INTEGER NOT NULL, returned INTEGER NOT NULL,
             PRIMARY KEY (database, shard)) WITHOUT ROWID;
         """
+}
 
+extension RecordTables {
     /// Whether a file must be kept: a record names it, or did so a while ago.
     /// - Throws: `DatabaseError` on an I/O error.
     package static func countsAsset(_ sha256: [UInt8], in db: Database) throws -> Bool {

@@ -95,7 +95,7 @@ extension RecordTransaction {
         try db.checkOneRow("version \(version) of schema \(row.id)")
         let lastRecord = try SQLStatement(cached: "SELECT max(id) FROM record", in: db).first { $0.integer(0) } ?? 0
         // Retired zones keep what they hold until they are reclaimed.
-        if lastRecord > 0, let before {
+        if try lastRecord > 0 || !VersionTable(self).isEmpty(), let before {
             try addScrub(before: before, after: schema, schemaID: row.id, lastRecord: lastRecord)
         }
         try settleIndexes(schema, schemaID: row.id, lastRecord: lastRecord)

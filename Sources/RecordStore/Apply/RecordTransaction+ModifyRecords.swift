@@ -27,29 +27,35 @@ extension RecordTransaction {
             schema: try database.schema.map { try tables.installedSchema($0, in: db) } ?? .none,
             zone: try openZone(command.zone), callerID: try knownUserID(command.caller))
         batch.growth = command.quota.map { GrowthLimit($0, database: database.row) }
+        batch.versions = VersionKeeper(command.versionsMax, command.quota, database, in: self)
         return try outcome(of: batch)
     }
 
     /// Operations apply in order, each seeing the ones before. A request in which no operation can meet another, and of
-    /// which all or nothing is to happen, is judged as a whole before the first write, which needs no savepoint.
+    /// which all or nothing is to happen, is judged as a whole before the first write, which needs no savepoint. Where
+    /// earlier versions are kept, what they take is known at the end only.
     private func outcome(of batch: Batch) throws -> RecordOutcome {
         let command = batch.command
         let isAtomic = command.isAtomic && command.zone.isAtomic
-        if try command.operations.count == 1 || isAtomic && !isEntangled(command, batch.zone) {
+        let keepsVersions = batch.versions != nil
+        if try !keepsVersions && (command.operations.count == 1 || isAtomic && !isEntangled(command, batch.zone)) {
             return try asWhole(batch, isAtomic: isAtomic)
         }
-        if let growth = batch.growth, let most = batch.growthMost(counted),
+        if !keepsVersions, let growth = batch.growth, let most = batch.growthMost(counted),
             (growth.used + most).fits(in: growth.allotted)
         {
             batch.growth = nil
         }
-        guard isAtomic || batch.growth?.terms.isFinal == false else { return .records(try inOrder(batch).items) }
+        guard keepsVersions || isAtomic || batch.growth?.terms.isFinal == false else {
+            return .records(try inOrder(batch).items)
+        }
         let kept = KeptState(self, zone: batch.zone, database: batch.database)
         var items: [ItemOutcome] = []
         var isFailure = false
         try db.inSavepoint {
             (items, isFailure) = try inOrder(batch)
             isFailure = isFailure && isAtomic
+            if !isFailure && batch.growth?.need == nil { try VersionTable(self).settle(batch) }
             return isFailure || batch.growth?.need != nil ? .rollback : .commit
         }
         if !isFailure && batch.growth?.need == nil { return .records(items) }
@@ -95,7 +101,7 @@ extension RecordTransaction {
         var seen = SeenNames(batch.command)
         return try batch.command.operations.map { operation in
             let verdict = try seen.refusal(of: operation) ?? judge(operation, batch)
-            return batch.limit(verdict)
+            return try batch.limit(verdict, in: self)
         }
     }
 
@@ -103,7 +109,7 @@ extension RecordTransaction {
         var seen = SeenNames(batch.command)
         var isFailure = false
         let items = try batch.command.operations.map { operation in
-            let verdict = batch.limit(try seen.refusal(of: operation) ?? judge(operation, batch))
+            let verdict = try batch.limit(try seen.refusal(of: operation) ?? judge(operation, batch), in: self)
             if verdict.isFailure { isFailure = true }
             let item = try write(verdict, batch: batch)
             // A deletion may have taken others along.

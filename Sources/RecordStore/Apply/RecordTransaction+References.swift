@@ -133,8 +133,8 @@ extension RecordTransaction {
         let writer = CascadeWriter(
             caller: batch.command.caller, callerID: batch.callerID, zone: zone, schema: batch.schema)
         let isCustom = batch.command.zone.isAtomic
-        guard try isCustom || holder(of: row, outside: [row.id], writer) != nil else {
-            plan.leavesJob = try isTarget(row.name, zone: zone)
+        guard try isCustom || rows.holder(of: row, outside: [row.id], writer) != nil else {
+            plan.leavesJob = try rows.isTarget(row.name, zone: zone)
             return .delete(plan)
         }
         guard let cascade = try cascade(from: row, max: Limits.cascadeMax - batch.cascaded, writer) else {
@@ -145,7 +145,7 @@ extension RecordTransaction {
         batch.cascaded += cascade.count
         let members = Set(cascade.map(\.id))
         for member in isCustom ? cascade : [row] {
-            if let holder = try holder(of: member, outside: members, writer) {
+            if let holder = try rows.holder(of: member, outside: members, writer) {
                 return .fail(Self.held(by: holder, writer), nil)
             }
         }
@@ -208,9 +208,9 @@ struct CascadeWriter {
     }
 }
 
-extension RecordTransaction {
+extension Rows {
     /// The rows of the records that refer to a name with DELETE_SELF since before a sequence, by id.
-    private func sources(of target: String, before: Int64, zone: OpenZone) throws -> [Int64] {
+    func sources(of target: String, before: Int64, zone: OpenZone) throws -> [Int64] {
         try SQLStatement(
             cached: "SELECT source FROM edge WHERE zone = ? AND target = ? AND action = 1 AND made < ? ORDER BY source",
             in: db
@@ -255,7 +255,9 @@ extension RecordTransaction {
     private static let findHolders = """
         SELECT \(RecordRow.lightColumns) FROM edge e JOIN record r ON r.id = e.source WHERE e.zone = ? AND e.target = ? AND e.action = 2 ORDER BY e.source
         """
+}
 
+extension RecordTransaction {
     /// The record and all that go with it, nearest first and by row among equals; nil if they are more than `max`.
     ///
     /// - Parameter before: only references to the record itself that were made before this sequence count.
@@ -267,9 +269,9 @@ extension RecordTransaction {
         var seen: Set = [row.id]
         var next = 0
         while next < found.count {
-            let sources = try sources(of: found[next].name, before: next == 0 ? before : .max, zone: writer.zone)
+            let sources = try rows.sources(of: found[next].name, before: next == 0 ? before : .max, zone: writer.zone)
             for id in sources {
-                guard seen.insert(id).inserted, let source = try lightRow(id), writer.mayDelete(source) else {
+                guard seen.insert(id).inserted, let source = try rows.lightRow(id), writer.mayDelete(source) else {
                     continue
                 }
                 guard found.count < max else { return nil }
@@ -304,13 +306,16 @@ extension RecordTransaction {
             .integer(Int64(budget))
         ) { $0.integer(0) }
         let along = try goingAlong(with: sources, body, writer)
+        let versions = VersionKeeper(body.versionsMax, body.quota, zone.database, in: self)
         for id in sources {
-            guard let row = try row(id), !row.isDeleted, writer.mayDelete(row) else { continue }
-            if let along, try holder(of: row, outside: along, writer) != nil { continue }
-            let refersOn = try isTarget(row.name, zone: zone)
-            try leaveTombstone(row, type: writer.schema.byID[row.typeID], zone: zone, by: try makeUserID(body.caller))
-            if refersOn { try addCascade(from: row.name, zone: zone, caller: body.caller) }
+            guard let row = try rows.row(id), !row.isDeleted, writer.mayDelete(row) else { continue }
+            if let along, try rows.holder(of: row, outside: along, writer) != nil { continue }
+            let refersOn = try rows.isTarget(row.name, zone: zone)
+            let type = writer.schema.byID[row.typeID]
+            try leaveTombstone(row, type: type, zone: zone, by: try makeUserID(body.caller), versions)
+            if refersOn { try addCascade(from: row.name, zone: zone, caller: body.caller, versions) }
         }
+        if let versions { try VersionTable(self).settle(versions, in: zone.database) }
         if sources.count == budget, let last = sources.last {
             try advance(job, to: last)
         } else {
@@ -325,10 +330,10 @@ extension RecordTransaction {
         with sources: [Int64], _ body: CascadeBody, _ writer: CascadeWriter
     ) throws -> Set<Int64>? {
         let isHeld = try sources.contains { id in
-            guard let row = try lightRow(id), !row.isDeleted, writer.mayDelete(row) else { return false }
-            return try holder(of: row, outside: [], writer) != nil
+            guard let row = try rows.lightRow(id), !row.isDeleted, writer.mayDelete(row) else { return false }
+            return try rows.holder(of: row, outside: [], writer) != nil
         }
-        guard isHeld, let first = try sources.first.flatMap(lightRow) else { return nil }
+        guard isHeld, let first = try sources.first.flatMap(rows.lightRow) else { return nil }
         // The target is gone; what refers to its name is what goes with it.
         var target = first
         target.id = 0

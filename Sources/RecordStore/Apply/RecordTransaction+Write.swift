@@ -64,14 +64,18 @@ extension RecordTransaction {
         }
         zone.count(QuotaAmounts(bytes: indexGrowth))
         try updateEdges(zone: zone, recordID: recordID, from: plan.storedEdges, to: plan.edges, sequence: sequence)
-        try followSave(plan, after, in: zone)
+        try followSave(plan, after, in: zone, batch)
         return SavedRecord(
             recordType: plan.type.definition.name, changeTag: zone.row.changeTag(sequence), created: after.created,
             modified: modified, mergedFields: plan.tellsFields ? plan.fields : nil)
     }
 
-    /// Counts a saved record's files, and queues it for matching.
-    private func followSave(_ plan: PlannedSave, _ after: IndexedRecord, in zone: OpenZone) throws {
+    /// Keeps what a saved record was, counts its files, and queues it for matching.
+    private func followSave(_ plan: PlannedSave, _ after: IndexedRecord, in zone: OpenZone, _ batch: Batch) throws {
+        if plan.storedFields != nil, let row = plan.row, let versions = batch.versions {
+            let end = VersionEnd(by: try writer(batch), isDeletion: false)
+            try VersionTable(self).leave(of: row, type: plan.type, in: zone, end, versions)
+        }
         try updateAssets(from: plan.storedAssets, to: plan.assets)
         let event: Match.Event = plan.storedFields == nil ? .created : .updated
         try matcher.note(zone, type: plan.type.definition.name, event, after)
@@ -80,17 +84,21 @@ extension RecordTransaction {
     private func delete(_ plan: PlannedDeletion, batch: Batch) throws {
         let zone = try writableZone(batch)
         let userID = try writer(batch)
-        try leaveTombstone(plan.row, type: plan.type, zone: zone, by: userID)
+        try leaveTombstone(plan.row, type: plan.type, zone: zone, by: userID, batch.versions)
         for id in plan.cascade {
-            guard let row = try row(id) else { continue }
-            try leaveTombstone(row, type: batch.schema.byID[row.typeID], zone: zone, by: userID)
+            guard let row = try rows.row(id) else { continue }
+            try leaveTombstone(row, type: batch.schema.byID[row.typeID], zone: zone, by: userID, batch.versions)
         }
-        if plan.leavesJob { try addCascade(from: plan.row.name, zone: zone, caller: batch.command.caller) }
+        if plan.leavesJob {
+            try addCascade(from: plan.row.name, zone: zone, caller: batch.command.caller, batch.versions)
+        }
     }
 
     /// Leaves a tombstone, which the change feed shows under a new sequence.
-    /// - Parameter type: nil where the schema lost it; then its index rows are found by index.
-    func leaveTombstone(_ row: RecordRow, type: InstalledType?, zone: OpenZone, by userID: Int64) throws {
+    /// - Parameter type: nil where the schema lost it; then its index rows are found by index, and no version is kept.
+    func leaveTombstone(
+        _ row: RecordRow, type: InstalledType?, zone: OpenZone, by userID: Int64, _ versions: VersionKeeper?
+    ) throws {
         let sequence = try nextSequence(zone)
         try Invariant.check(!row.isDeleted, "record \(row.id) of zone \(zone.row.id) was deleted already")
         try check(row, named: row.name, precedes: sequence, in: zone)
@@ -102,6 +110,10 @@ extension RecordTransaction {
             growth.bytes += try updateIndexes(type, zoneID: zone.row.id, recordID: row.id, from: before, to: nil)
         }
         if counted.containsRecord(row.id) { growth.bytes += RowBytes.record + Int64(row.name.utf8.count) }
+        if let type, let versions {
+            let end = VersionEnd(by: userID, isDeletion: true)
+            try VersionTable(self).leave(of: row, type: type, in: zone, end, versions)
+        }
         try updateEdges(zone: zone, recordID: row.id, from: Edge.all(in: body), to: [], sequence: sequence)
         try updateAssets(from: body.assets, to: [])
         try matcher.note(zone, type: type?.definition.name ?? "", .deleted, before)

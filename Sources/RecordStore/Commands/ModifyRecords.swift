@@ -20,6 +20,8 @@ package struct ModifyRecords: Hashable, Sendable, WireMessage {
     /// The client's own name for its device, which is not notified of its own changes. From
     /// `FeatureLevel.notifications` on.
     package var client: String?
+    /// How many earlier versions of each record are kept; 0: none are. From `FeatureLevel.versions` on.
+    package var versionsMax: UInt64 = 0
 
     package init(
         zone: ZoneKey, schemaVersion: UInt64, caller: Caller, time: Int64, isAtomic: Bool = false,
@@ -49,6 +51,7 @@ package struct ModifyRecords: Hashable, Sendable, WireMessage {
         try wire.field(8, &quota)
         try wire.field(7, &operations)
         try wire.field(9, &client)
+        try wire.field(10, &versionsMax, unless: 0)
     }
 
     /// Why the whole request fails, whatever is stored; nil if the records decide.

@@ -88,6 +88,8 @@ package struct Maintain: Hashable, Sendable, WireMessage {
     /// About how many rows the command may look at or change; taken to be 1 to 10,000.
     package var rowsMax: UInt64
     package var retention: Retention
+    /// For how long some containers keep earlier versions of records. From `FeatureLevel.versions` on.
+    package var versions: [VersionAge] = []
 
     package init(time: Int64, rowsMax: UInt64 = 500, retention: Retention = Retention()) {
         self.time = time
@@ -103,7 +105,36 @@ package struct Maintain: Hashable, Sendable, WireMessage {
         try wire.field(3, &retention.tombstoneAgeMax)
         try wire.field(4, &retention.tombstonesMax)
         try wire.field(5, &retention.assetGrace, unless: AssetReference.graceMilliseconds)
+        try wire.field(6, &versions)
     }
+}
+
+/// For how long a container keeps earlier versions of records.
+package struct VersionAge: Hashable, Sendable, WireMessage {
+    /// Its name.
+    package var container: String
+    /// Milliseconds of the shard's time; 0: none are kept.
+    package var ageMax: Int64
+    /// The version of the container's limits that say so.
+    package var epoch: UInt64
+
+    /// By the limits of a directory.
+    package init(container: String, ageMax: Int64, epoch: UInt64) {
+        self.container = container
+        self.ageMax = ageMax
+        self.epoch = epoch
+    }
+
+    package static var blank: Self { VersionAge(container: "", ageMax: 0, epoch: 0) }
+
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.field(1, &container)
+        try wire.field(2, &ageMax)
+        try wire.field(3, &epoch)
+    }
+
+    /// What was replaced up to this time of the shard is too old.
+    func cutoff(_ now: Int64) -> Int64 { ageMax <= 0 ? .max : saturating(now, -ageMax) }
 }
 
 /// How long the tombstones of deleted records are kept for change feeds (a token that is older is expired), and assets

@@ -84,6 +84,9 @@ struct CascadeBody: WireMessage {
     var caller: Caller
     /// The device that asked for it; from `FeatureLevel.exactNotifications` on.
     var client: String?
+    /// How many earlier versions of each record are kept, and under what terms; from `FeatureLevel.versions` on.
+    var versionsMax: UInt64 = 0
+    var quota: QuotaTerms?
 
     static var blank: Self { CascadeBody(target: "", before: 0, caller: Caller(user: nil)) }
 
@@ -92,6 +95,8 @@ struct CascadeBody: WireMessage {
         try wire.field(2, &before)
         try wire.field(3, &caller)
         try wire.field(4, &client)
+        try wire.field(5, &versionsMax, unless: 0)
+        try wire.field(6, &quota)
     }
 
     init(target: String, before: Int64, caller: Caller) {
@@ -112,9 +117,10 @@ extension RecordTransaction {
     }
 
     /// Has the records go that refer to a deleted one.
-    func addCascade(from target: String, zone: OpenZone, caller: Caller) throws {
+    func addCascade(from target: String, zone: OpenZone, caller: Caller, _ versions: VersionKeeper?) throws {
         var body = CascadeBody(target: target, before: zone.row.sequence, caller: caller)
         if level >= .exactNotifications { body.client = matcher.origin.client }
+        if let versions { (body.versionsMax, body.quota) = (versions.versionsMax, versions.quota) }
         _ = try addJob(.cascade, subject: zone.row.id, body: body.encoded())
     }
 

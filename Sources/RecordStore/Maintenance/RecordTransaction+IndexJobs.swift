@@ -37,12 +37,6 @@ extension RecordTransaction {
         return used * rowsEach
     }
 
-    func rowAndZone(_ id: Int64) throws -> (row: RecordRow, zoneID: Int64)? {
-        try SQLStatement(cached: Self.findRowAndZone, in: db).first(.integer(id)) { (RecordRow($0), $0.integer(10)) }
-    }
-
-    private static let findRowAndZone = "SELECT \(RecordRow.columns), r.zone FROM record r WHERE r.id = ?"
-
     /// Removes rows of an index that is gone.
     func dropIndex(_ job: Job, budget: Int) throws -> Int {
         let used = try dropRows(of: job.subject, zones: .min ... .max, budget: budget)
@@ -99,12 +93,19 @@ extension RecordTransaction {
 
     /// Cleans records of what the schema lost: records of lost types become tombstones, which feeds show; values of
     /// lost fields go without a trace, since reads have not shown them since.
+    ///
+    /// Their earlier versions follow.
     func scrub(_ job: Job, budget: Int) throws -> Int {
         let types = Set(
             try SQLStatement(cached: "SELECT type FROM stray WHERE job = ?", in: db).all(.integer(job.id)) {
                 $0.integer(0)
             })
         let schema = try schema(id: job.subject)
+        if !job.body.isEmpty {
+            let (next, used) = try VersionTable(self).scrub(job, types: types, schema, budget: budget)
+            if let next { try advance(job, to: next) } else { try endScrub(job) }
+            return used
+        }
         let (ids, end, used) = try scan(job, types: types, budget: budget)
         let next = try forEachRow(ids, end: end) { row, zoneID in
             // What is in a retired zone stays as its index rows were made from, until it is reclaimed with them.
@@ -112,17 +113,25 @@ extension RecordTransaction {
             if let type = schema.byID[row.typeID] {
                 try strip(row, type: type, zone: zone)
             } else {
-                try leaveTombstone(row, type: nil, zone: zone, by: UserNameCache.anonymous)
+                try leaveTombstone(row, type: nil, zone: zone, by: UserNameCache.anonymous, nil)
             }
         }
         if let next {
             try advance(job, to: next)
+        } else if try !VersionTable(self).isEmpty() {
+            try SQLStatement(cached: "UPDATE job SET body = x'01', position = 0 WHERE id = ?", in: db)
+                .run(.integer(job.id))
+            try db.checkOneRow("the versions of job \(job.id)")
         } else {
-            try SQLStatement(cached: "DELETE FROM stray WHERE job = ?", in: db).run(.integer(job.id))
-            try self.end(job)
-            try revise(schemaID: job.subject)
+            try endScrub(job)
         }
         return used
+    }
+
+    private func endScrub(_ job: Job) throws {
+        try SQLStatement(cached: "DELETE FROM stray WHERE job = ?", in: db).run(.integer(job.id))
+        try end(job)
+        try revise(schemaID: job.subject)
     }
 
     /// Index rows are made from visible fields, so they stay as they are. Numbers that the preferred kind of their
@@ -141,4 +150,12 @@ extension RecordTransaction {
         try updateEdges(
             zone: zone, recordID: row.id, from: Edge.all(in: body), to: Edge.all(in: visible), sequence: row.sequence)
     }
+}
+
+extension Rows {
+    func rowAndZone(_ id: Int64) throws -> (row: RecordRow, zoneID: Int64)? {
+        try SQLStatement(cached: Self.findRowAndZone, in: db).first(.integer(id)) { (RecordRow($0), $0.integer(10)) }
+    }
+
+    private static let findRowAndZone = "SELECT \(RecordRow.columns), r.zone FROM record r WHERE r.id = ?"
 }

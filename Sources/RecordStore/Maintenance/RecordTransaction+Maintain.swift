@@ -26,6 +26,7 @@ extension RecordTransaction {
         }
         budget -= try purgeTombstones(command.retention, budget: max(budget, share))
         budget -= try purgeIdempotency(budget: max(budget, share))
+        budget -= try VersionTable(self).purge(command.versions, budget: max(budget, share))
         budget -= try purgeAssets(command.retention, budget: max(budget, share))
         if level >= .notifications {
             budget -= try home.sendCopies(budget: max(budget, share))
@@ -34,7 +35,10 @@ extension RecordTransaction {
         // Index states and rows of zones have changed under what is remembered.
         try forgetRows()
         hasJobs = try Job.areWaiting(in: db)
-        return .maintained(hasMore: try RecordTables.hasWork(now: time, retention: command.retention, in: db))
+        let hasMore =
+            try RecordTables.hasWork(now: time, retention: command.retention, in: db)
+            || EarlierVersions.hasOld(command.versions, now: time, in: db)
+        return .maintained(hasMore: hasMore)
     }
 
     /// Does a part of a job; returns how many rows it counts for, at least 1.
@@ -72,7 +76,7 @@ extension RecordTransaction {
     ) throws -> Int64? {
         for (place, id) in ids.enumerated() {
             if isPartFull && place > 0 { return ids[place - 1] }
-            guard let (row, zoneID) = try rowAndZone(id) else { continue }
+            guard let (row, zoneID) = try rows.rowAndZone(id) else { continue }
             partBytes += row.body.count
             try body(row, zoneID)
         }

@@ -41,7 +41,7 @@ extension RecordTransaction {
         for id in found {
             if isPartFull && taken > 0 { break }
             taken += 1
-            guard let row = try row(id) else { continue }
+            guard let row = try rows.row(id) else { continue }
             partBytes += row.body.count
             if !counted.isNone { bytes -= counted.size(of: row, []).bytes }
             if !row.isDeleted {
@@ -57,6 +57,7 @@ extension RecordTransaction {
         try count(bytes, zoneID: zoneID)
         if taken < found.count { return taken }
         var used = found.count
+        if used < budget { used += try VersionTable(self).remove(ofZone: zoneID, budget: budget - used) }
         if used < budget { used += try dropRows(of: schema, zoneID: zoneID, budget: budget - used) }
         if used < budget { try finishRemoval(ofZone: zoneID) }
         return max(used, 1)

@@ -184,7 +184,10 @@ struct Recount {
             QuotaAmounts(bytes: $0.integer(0) + $0.integer(1), records: $0.integer(2))
         }
         let rows = counted.isNone ? 0 : try indexes.reduce(0) { try $0 + indexBytes($1, zone: id) }
-        return (sum ?? .zero) + QuotaAmounts(bytes: rows, assets: try assetBytes(zone: id))
+        let versions = try SQLStatement(
+            cached: "SELECT coalesce(sum(\(VersionRow.bytes)), 0) FROM record_version v WHERE v.zone = ?", in: db
+        ).first(.integer(id)) { $0.integer(0) }
+        return (sum ?? .zero) + QuotaAmounts(bytes: rows + (versions ?? 0), assets: try assetBytes(zone: id))
     }
 
     /// The sizes of the files that a zone's records name. Bodies are decoded only where some may name any.
@@ -194,11 +197,15 @@ struct Recount {
         }
         guard hasAssets == true else { return 0 }
         var bytes: Int64 = 0
-        try SQLStatement(cached: "SELECT body FROM record WHERE zone = ? AND deleted = 0", in: db)
-            .forEach([.integer(zone)]) { row in
-                bytes = saturating(bytes, try decodeBody(row.bytes(0)).assets.countedBytes)
-                return true
-            }
+        try SQLStatement(
+            cached: """
+                SELECT body FROM record WHERE zone = ?1 AND deleted = 0
+                UNION ALL SELECT body FROM record_version WHERE zone = ?1
+                """, in: db
+        ).forEach([.integer(zone)]) { row in
+            bytes = saturating(bytes, try decodeBody(row.bytes(0)).assets.countedBytes)
+            return true
+        }
         return bytes
     }
 

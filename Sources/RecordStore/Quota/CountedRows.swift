@@ -5,6 +5,8 @@ import Wire
 enum RowBytes {
     /// A record or a tombstone, beside its name and body.
     static let record: Int64 = 64
+    /// An earlier version of a record, beside its name and body.
+    static let version: Int64 = 128
     /// A row of an index, beside its key. A row that says that a record lacks the field has no key.
     static let index: Int64 = 16
     /// The key of an index of numbers.

@@ -19,21 +19,29 @@ struct GrowthLimit {
             .lesser(terms.limit)
     }
 
-    /// Counts what an operation grows by; nil, and nothing counted, where it does not fit for good. What does not grow
-    /// fits always, also where more is used than allotted.
-    mutating func take(_ growth: QuotaAmounts) -> ServiceError? {
+    /// What is lacking for an operation that grows by an amount. What does not grow lacks nothing, also where more is
+    /// used than allotted.
+    func lack(_ growth: QuotaAmounts) -> QuotaAmounts {
         let after = used + growth
-        let lack = QuotaAmounts(
+        return QuotaAmounts(
             bytes: growth.bytes > 0 ? max(after.bytes - allotted.bytes, 0) : 0,
             records: growth.records > 0 ? max(after.records - allotted.records, 0) : 0,
             assets: growth.assets > 0 ? max(after.assets - allotted.assets, 0) : 0)
+    }
+
+    /// Counts what an operation grows by; nil, and nothing counted, where it does not fit for good.
+    mutating func take(_ growth: QuotaAmounts) -> ServiceError? {
+        let (lack, after) = (lack(growth), used + growth)
         if lack != .zero {
             if terms.isFinal { return refusal(growth, lack) }
-            need = need?.greater(lack) ?? lack
+            ask(for: lack)
         }
         used = after
         return nil
     }
+
+    /// Has the ledger asked for more.
+    mutating func ask(for lack: QuotaAmounts) { need = need?.greater(lack) ?? lack }
 
     private func refusal(_ growth: QuotaAmounts, _ lack: QuotaAmounts) -> ServiceError {
         func words(_ what: String, _ amount: KeyPath<QuotaAmounts, Int64>) -> String {
@@ -58,10 +66,12 @@ struct GrowthLimit {
 }
 
 extension Batch {
-    /// The verdict of an operation that does not fit is that it fails.
-    func limit(_ verdict: Verdict) -> Verdict {
-        if growth == nil || verdict.isFailure { return verdict }
-        return growth?.take(verdict.growth).map { .fail($0, nil) } ?? verdict
+    /// The verdict of an operation that does not fit is that it fails, once the earlier versions went that could make
+    /// room.
+    func limit(_ verdict: Verdict, in transaction: RecordTransaction) throws -> Verdict {
+        guard let growth, !verdict.isFailure else { return verdict }
+        if growth.terms.isFinal { try VersionTable(transaction).makeRoom(for: growth.lack(verdict.growth), self) }
+        return self.growth?.take(verdict.growth).map { .fail($0, nil) } ?? verdict
     }
 
     /// More than the operations can make the database grow, by their own sizes alone; nil where that cannot be told.

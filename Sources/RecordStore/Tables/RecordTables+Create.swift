@@ -8,13 +8,15 @@ extension RecordTables {
     package static func create(in db: Database) throws {
         try db.execute(sql: statements)
         try db.execute(sql: rememberedUse)
-        try db.execute(sql: assets)
+        try db.execute(sql: AssetTables.creation)
+        try db.execute(sql: VersionTable.creation)
         try SubscriptionHome.makeTables(in: db)
     }
 
     /// Brings tables that an earlier version made to what `create` makes; does nothing where they are.
     package static func upgrade(in db: Database) throws {
-        if try !db.tableExists("asset") { try db.execute(sql: assets) }
+        if try !db.tableExists("asset") { try db.execute(sql: AssetTables.creation) }
+        if try !db.tableExists("record_version") { try db.execute(sql: VersionTable.creation) }
         try SubscriptionHome.makeTables(in: db)
         guard try !db.tableExists("idempotency_use") else { return }
         try db.execute(sql: "ALTER TABLE record_state ADD COLUMN forgotten INTEGER NOT NULL DEFAULT 0")
@@ -39,6 +41,7 @@ extension RecordTables {
         ("inbox", "source"), ("registry", "id"), ("subscription", "id"), ("notification", "registry, sequence"),
         ("watcher", "id"), ("matching_queue", "container"), ("matching", "id"),
         ("watched", "container, environment, scope, owner"), ("loss", "container"), ("log_reader", "registry, name"),
+        ("record_version", "id"),
     ]
 
     /// How many bytes the rows of `idempotency` take, of each caller in a database.

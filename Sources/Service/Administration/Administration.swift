@@ -44,11 +44,8 @@ package struct Administration: Sendable {
 
     /// - Throws: `TRY_AGAIN_LATER` while a node of the cluster runs a build that does not know what came with the
     ///   level.
-    func requireLevel() async throws(RequestFailure) {
-        if await service.node.levels.has(.administration, in: .directory) { return }
-        throw .nothingDone(
-            "this needs feature level \(FeatureLevel.administration), which comes into force once every node runs this "
-                + "build; see `zonekeeper cluster status`")
+    func requireLevel(_ level: FeatureLevel = .administration) async throws(RequestFailure) {
+        try await service.node.require(level, for: "this needs", in: .directory)
     }
 
     /// The directory as it is now, with a container.

@@ -97,6 +97,9 @@ package struct ContainerAdministration: Sendable {
         if changes.contains(where: { Self.actingLimits.contains($0.limit) }) {
             try await administration.requireLevel()
         }
+        if changes.contains(where: { Self.versionLimits.contains($0.limit) }) {
+            try await administration.requireLevel(.versions)
+        }
         try await administration.change(.setLimits(container: container, changes))
         return service.directory
     }
@@ -108,6 +111,8 @@ package struct ContainerAdministration: Sendable {
     private static let actingLimits: Set = [
         ContainerLimit.actAsRequestsPerSecond, .actAsMinutes, .actAsProductionMinutes,
     ]
+
+    private static let versionLimits: Set = [ContainerLimit.recordVersionDays, .recordVersionsMax]
 
     /// What a user is told of in a container's environment, by private and then by public data.
     package func subscriptions(

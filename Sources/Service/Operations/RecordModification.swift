@@ -59,9 +59,8 @@ package struct RecordModification: Sendable {
     package func run(_ form: ModifyRecordsRequest) async throws(RequestFailure) -> Result {
         let zone = try request.zone(form.zoneID)
         let isAtomic = form.isAtomic && zone.isAtomic
-        let key = request.identity?.key
         var named = form.operations.enumerated().map { number, operation in
-            (operation, operation.recordName ?? newName(number, key: key))
+            (operation, operation.recordName ?? newName(number, key: request.identity?.key))
         }
         let hidden = try await addTypes(to: &named, in: zone)
         try await service.ensureUserRecord(of: request, among: named.map(\.1))
@@ -89,6 +88,7 @@ package struct RecordModification: Sendable {
                 zone: zone, schemaVersion: schema.version, caller: request.caller, time: service.now,
                 isAtomic: isAtomic, quota: terms, operations: plan.changes)
             (command.idempotency, command.client) = try await (request.idempotencyKey(), request.client(service, group))
+            command.versionsMax = try await attempt.versionsKept(in: request.key.container, on: group, service)
             // What can only be refused is not logged.
             if let refusal = command.refusal { throw RequestFailure(refusal) }
             if !isPaid { try pay(for: plan.changes, schema: schema.schema) }

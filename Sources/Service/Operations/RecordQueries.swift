@@ -1,3 +1,4 @@
+import Authorization
 import Cluster
 import Directory
 import RaftCore
@@ -27,6 +28,14 @@ package struct RecordQueries: Sendable {
         package var syncToken: String?
     }
 
+    /// Earlier versions of a record, as the JSON array that the shard's leader rendered.
+    package struct VersionsPage: Sendable {
+        /// A JSON array.
+        package var versions: [UInt8]
+        /// Whether there are older ones.
+        package var moreComing: Bool
+    }
+
     /// Up to 200 records of one zone by name.
     package func lookUp(_ form: LookupRecordsRequest) async throws(RequestFailure) -> Page {
         let zone = try request.zone(form.zoneID)
@@ -52,6 +61,26 @@ package struct RecordQueries: Sendable {
                 subject: request.subject, count: records.denials)
         }
         return Page(records: records.bytes, syncToken: try await request.currentToken(of: zone, in: service))
+    }
+
+    /// Earlier versions of one record, the newest first. Their files come with receipts, by which they can be saved.
+    package func versions(_ form: RecordVersionsRequest) async throws(RequestFailure) -> VersionsPage {
+        let zone = try request.zone(form.zoneID)
+        let group = service.node.map.group(of: zone)
+        try await service.node.require(.versions, for: "earlier versions of records need", in: group)
+        var rendering = request.rendering(desiredKeys: nil, numbersAsStrings: form.numbersAsStrings, now: service.now)
+        rendering.assets = .linksAndReceipts(
+            origin: request.origin, user: request.caller.stampName,
+            expires: service.now + AssetDownloadTicket.lifeMilliseconds)
+        let page = try await service.readUnderSchema(
+            request.schemaKey, in: request.directory, from: group, by: request.deadline
+        ) { schema in
+            .versions(
+                VersionsRequest(
+                    form.recordName, zone: zone, schemaVersion: schema.version, caller: request.caller,
+                    before: form.before, limit: form.resultsLimit), rendering)
+        }
+        return VersionsPage(versions: page.bytes, moreComing: page.hasMore)
     }
 
     /// One page of the records of a type for which all filters hold, in one zone or in the whole database.

@@ -111,6 +111,16 @@ extension Attempt {
         let (cap, epoch) = service.quota(of: database, in: directory)
         return QuotaTerms(epoch: epoch, isFinal: isOverQuota, limit: cap)
     }
+
+    /// How many earlier versions of each record a command leaves in a container.
+    /// - Throws: `TRY_AGAIN_LATER` while the group's level lacks them, so that no version is missing in between.
+    func versionsKept(
+        in container: String, on group: GroupID, _ service: RecordService
+    ) async throws(RequestFailure) -> UInt64 {
+        let kept = directory.limits(of: container).versionsKept
+        if kept > 0 { try await service.node.require(.versions, for: "earlier versions of records need", in: group) }
+        return UInt64(kept)
+    }
 }
 
 extension Tried<RecordOutcome> {

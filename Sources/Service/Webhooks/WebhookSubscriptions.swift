@@ -75,10 +75,16 @@ struct WebhookSubscriptions {
 extension ClusterNode {
     /// - Throws: `TRY_AGAIN_LATER` while a group does not know webhooks, or that cannot be found out.
     func requireWebhooks(in group: GroupID) async throws(RequestFailure) {
-        guard await !levels.has(.webhooks, in: group) else { return }
+        try await require(.webhooks, for: "webhooks need", in: group)
+    }
+
+    /// - Parameter what: what needs the level, such as `webhooks need`.
+    /// - Throws: `TRY_AGAIN_LATER` while a feature level is not in force in a group, or that cannot be found out.
+    func require(_ level: FeatureLevel, for what: String, in group: GroupID) async throws(RequestFailure) {
+        guard await !levels.has(level, in: group) else { return }
         throw RequestFailure(
             ServiceError.nothingDone(
-                "webhooks need feature level \(FeatureLevel.webhooks), which comes into force once every node runs "
-                    + "this build; see `zonekeeper cluster status`"))
+                "\(what) feature level \(level), which comes into force once every node runs this build; see "
+                    + "`zonekeeper cluster status`"))
     }
 }

@@ -7,6 +7,7 @@ enum DatabaseAction: String, CaseIterable, Sendable {
     case modifyRecords = "records/modify"
     case lookUpRecords = "records/lookup"
     case queryRecords = "records/query"
+    case recordVersions = "records/versions"
     case recordChanges = "records/changes"
     case zoneChanges = "changes/zone"
     case databaseChanges = "changes/database"
@@ -52,8 +53,9 @@ enum DatabaseAction: String, CaseIterable, Sendable {
         case .modifyRecords, .modifyZones, .uploadAssets, .rereferenceAssets, .acceptShares, .modifySubscriptions:
             .developer
         case .caller, .currentUser, .discoverUsers, .lookUpUsersByEmail, .lookUpUsersByID, .contacts: .admin
-        case .lookUpRecords, .queryRecords, .recordChanges, .zoneChanges, .databaseChanges, .zonesChanges, .listZones,
-            .lookUpZones, .resolveShares, .prepareZip, .listSubscriptions, .lookUpSubscriptions:
+        case .lookUpRecords, .queryRecords, .recordVersions, .recordChanges, .zoneChanges, .databaseChanges,
+            .zonesChanges, .listZones, .lookUpZones, .resolveShares, .prepareZip, .listSubscriptions,
+            .lookUpSubscriptions:
             .viewer
         }
     }
@@ -62,7 +64,7 @@ enum DatabaseAction: String, CaseIterable, Sendable {
     var group: OperationGroup {
         switch self {
         case .modifyRecords, .acceptShares: .recordsWrite
-        case .lookUpRecords, .queryRecords, .resolveShares: .recordsRead
+        case .lookUpRecords, .queryRecords, .recordVersions, .resolveShares: .recordsRead
         case .recordChanges, .zoneChanges, .databaseChanges, .zonesChanges: .changes
         case .listZones, .lookUpZones, .modifyZones: .zones
         case .caller, .currentUser, .discoverUsers, .lookUpUsersByEmail, .lookUpUsersByID, .contacts: .users
@@ -91,6 +93,7 @@ enum DatabaseAction: String, CaseIterable, Sendable {
         case .modifyRecords: try await RecordRoutes(service: service, call: call).modify()
         case .lookUpRecords: try await RecordRoutes(service: service, call: call).lookUp()
         case .queryRecords: try await RecordRoutes(service: service, call: call).query()
+        case .recordVersions: try await RecordRoutes(service: service, call: call).versions()
         case .recordChanges: try await ChangeRoutes(service: service, call: call).records()
         case .zoneChanges: try await ChangeRoutes(service: service, call: call).zones()
         case .databaseChanges: try await ChangeRoutes(service: service, call: call).database()

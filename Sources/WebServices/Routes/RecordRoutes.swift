@@ -1,7 +1,7 @@
 import RecordModel
 import Service
 
-/// `POST records/modify`, `records/lookup` and `records/query`.
+/// `POST records/modify`, `records/lookup`, `records/query` and `records/versions`.
 struct RecordRoutes {
     var service: RecordService
     var call: DatabaseCall
@@ -72,6 +72,17 @@ struct RecordRoutes {
         let page = try await RecordQueries(service, call.request).query(form)
         call.note.note { $0.records = page.count }
         return reply(page)
+    }
+
+    /// Earlier versions of one record, the newest first.
+    func versions() async throws(RequestFailure) -> Reply {
+        let form = try call.form(RecordVersionsRequest.self)
+        call.note.about(zone: form.zoneID.name, records: 1)
+        let page = try await RecordQueries(service, call.request).versions(form)
+        return Reply { writer in
+            writer.raw("versions", page.versions)
+            writer.member("moreComing", page.moreComing)
+        }
     }
 
     private func reply(_ page: RecordQueries.Page) -> Reply {

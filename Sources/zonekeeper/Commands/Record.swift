@@ -4,10 +4,10 @@ import ServiceClient
 
 struct RecordCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "record", abstract: "Save, get, query, follow, delete and import records.",
+        commandName: "record", abstract: "Save, get, query, follow, delete, restore and import records.",
         subcommands: [
             RecordSaveCommand.self, RecordGetCommand.self, RecordQueryCommand.self, RecordChangesCommand.self,
-            RecordDeleteCommand.self, RecordImportCommand.self,
+            RecordDeleteCommand.self, RecordVersionsCommand.self, RecordRestoreCommand.self, RecordImportCommand.self,
         ])
 }
 
@@ -213,7 +213,7 @@ enum ChangesTable {
         return Table(records, columns).text
     }
 
-    private static func fields(of record: JSONValue) -> String {
+    static func fields(of record: JSONValue) -> String {
         guard case .object(let members)? = record["fields"] else { return "" }
         return members.map { "\($0.key)=\(RecordTable.value($0.value))" }.joined(separator: " ")
     }

@@ -12,6 +12,8 @@ extension Simulation {
         guard recorder.files.isUsed, recorder.isSetUp else { return }
         // One that was started and never added answers nobody.
         let present = nodes.filter { $0.running != nil && newestMap?.node(UInt64($0.number)) != nil }
+        // Earlier versions would keep files that no record names.
+        readBack { await $0.stopKeepingVersions() }
         // A node without room refuses files, however often it is asked, and takes them again once it has room.
         for node in present {
             node.diskFaults.roomForAssets = 0
@@ -66,7 +68,7 @@ extension Simulation {
 
     /// Waits until nodes have the files that their groups' records name, and no others.
     private func awaitTidiness(_ photos: [Client.Photo]) {
-        let end = world.now + UInt64(FileBook.graceMilliseconds + 60_000) * World.millisecond
+        let end = world.now + UInt64(FileBook.graceMilliseconds + 120_000) * World.millisecond
         while let fault = untidiness(photos) {
             guard world.now < end else { return violated(fault) }
             world.run(until: world.now + 5 * World.second)

@@ -144,6 +144,12 @@ extension Client {
         .databaseBytesMax,
     ]
 
+    /// Ends the keeping of earlier versions of records: maintenance removes those that there are.
+    func stopKeepingVersions() async {
+        guard recorder.limits.versionsKept > 0 else { return }
+        _ = await settle([.setLimits(container: Place.container, [LimitChange(.recordVersionDays, nil)])])
+    }
+
     /// Changes a limit that nothing here comes near to, of the cluster or the container, and looks whether nodes know.
     private func changeLimits() async {
         guard limitsDoubtfulUntil <= world.now else { return }

@@ -14,7 +14,8 @@ extension Client {
     private func useMadeNotebook() async {
         switch world.random(0...19) {
         case 0..<6: await changeNotes(newChanges())
-        case 6..<8: await lookUpNotes()
+        case 6: await lookUpNotes()
+        case 7: await lookUpVersions(of: world.pick(Notebook.names))
         case 8..<11: await queryNotes()
         case 11: await queryLabels()
         case 12..<14: await followNotes()
@@ -35,6 +36,7 @@ extension Client {
         await followNotes()
         await walkBackwards()
         await followDatabase()
+        for name in Notebook.names { await lookUpVersions(of: name) }
     }
 
     // MARK: Certainty
@@ -116,7 +118,7 @@ extension Client {
             complain("a save of \(item.recordName) is refused: \(error)")
             return false
         }
-        notebook.did(changes)
+        notebook.did(changes, versionsKept: Int(recorder.limits.versionsKept))
         return true
     }
 
@@ -209,6 +211,30 @@ extension Client {
             var seen: [String: Notebook.Note] = [:]
             for (name, note, _) in try page.records.notes() { seen[name] = note }
             try expect(seen, notebook.notes)
+        }
+    }
+
+    /// What a record was before; deleted ones have versions, too.
+    private func lookUpVersions(of name: String) async {
+        let body = notebook.versions(of: name)
+        let answer = await ask(repeats: true, triesMax: 4) { visit throws(RequestFailure) in
+            try await visit.database { request throws(RequestFailure) in
+                try await RecordQueries(visit.service, request).versions(try RecordVersionsRequest(sent: body))
+            }
+        }
+        let versions: [UInt8]
+        switch answer {
+        case .answered(let page, _): versions = page.versions
+        case .failed(let failure) where failure.error.code == .notFound: versions = Array("[]".utf8)
+        case .failed(let failure): return complain("versions of \(name) are refused: \(failure.error)")
+        case .nothing: return
+        }
+        judge("versions of \(name)") { () throws(UnexpectedAnswer) in
+            guard let elements = (try? JSONParser.parse(versions))?.array else { throw UnexpectedAnswer("no array") }
+            var seen: [Notebook.Earlier] = []
+            for element in elements { seen.append(try Notebook.Earlier(json: element)) }
+            let expected = notebook.versions[name] ?? []
+            if seen != expected { throw UnexpectedAnswer("\(seen) instead of \(expected)") }
         }
     }
 

@@ -16,6 +16,12 @@ struct Notebook {
         var extra: String?
     }
 
+    /// An earlier version of a record.
+    struct Earlier: Hashable, Sendable {
+        var note: Note
+        var isDeletion: Bool
+    }
+
     /// What a batch does to a record; nil deletes it.
     typealias Change = (name: String, note: Note?)
 
@@ -28,6 +34,8 @@ struct Notebook {
     /// Whether the directory has the type and its shard the zone.
     var isMade = false
     private(set) var notes: [String: Note] = [:]
+    /// What each record was before, the newest first, and whether it was deleted then.
+    private(set) var versions: [String: [Earlier]] = [:]
     var isLabelIndexed = false
     /// What the zone's feed told so far, and where it goes on.
     var copy = FeedCopy<Note>()
@@ -57,26 +65,44 @@ struct Notebook {
     // MARK: What happens to it
 
     /// A batch was done: operation after operation.
-    mutating func did(_ changes: [Change]) {
+    /// - Parameter versionsKept: of each record.
+    mutating func did(_ changes: [Change], versionsKept: Int) {
         for (name, note) in changes {
             // Where there is nothing to delete, nothing changes.
             if note != nil || notes[name] != nil { hasNews = true }
-            if let note { notes[name] = note } else { delete(name) }
+            if let note {
+                if let old = notes[name] { keep(Earlier(note: old, isDeletion: false), name) }
+                notes[name] = note
+            } else {
+                delete(name)
+            }
         }
+        versions = versions.mapValues { Array($0.prefix(versionsKept)) }
+    }
+
+    private mutating func keep(_ earlier: Earlier, _ name: String) {
+        versions[name, default: []].insert(earlier, at: 0)
     }
 
     private mutating func delete(_ name: String) {
-        guard notes.removeValue(forKey: name) != nil else { return }
+        guard let old = notes.removeValue(forKey: name) else { return }
+        keep(Earlier(note: old, isDeletion: true), name)
         for other in notes.keys.sorted() where notes[other]?.owner == name { delete(other) }
     }
 
     /// The schema lost the field that saves bring.
-    mutating func loseExtras() { for name in notes.keys { notes[name]?.extra = nil } }
+    mutating func loseExtras() {
+        for name in notes.keys { notes[name]?.extra = nil }
+        versions = versions.mapValues { versions in
+            versions.map { Earlier(note: $0.note.without(\.extra), isDeletion: $0.isDeletion) }
+        }
+    }
 
     /// The zone was deleted and made again.
     mutating func beginAgain() {
         tokenBefore = token ?? tokenBefore
         notes = [:]
+        versions = [:]
         forgetFeed()
         hasNews = true
     }
@@ -105,6 +131,10 @@ struct Notebook {
         return Array(
             #"{"operations":[\#(operations.joined(separator: ","))],"zoneID":{"zoneName":"\#(zone)"},"atomic":\#(isAtomic)}"#
                 .utf8)
+    }
+
+    func versions(of name: String) -> [UInt8] {
+        Array(#"{"recordName":"\#(name)","zoneID":{"zoneName":"\#(zone)"}}"#.utf8)
     }
 
     func lookup() -> [UInt8] {
@@ -139,6 +169,12 @@ struct Notebook {
 }
 
 extension Notebook.Note {
+    fileprivate func without(_ field: WritableKeyPath<Self, String?>) -> Self {
+        var note = self
+        note[keyPath: field] = nil
+        return note
+    }
+
     init(json: JSONValue) throws(UnexpectedAnswer) {
         guard let fields = json["fields"], case .integer(let number)? = fields[Notebook.number]?["value"] else {
             throw UnexpectedAnswer("no note: \(json)")
@@ -147,6 +183,15 @@ extension Notebook.Note {
         owner = fields[Notebook.owner]?["value"]?["recordName"]?.string
         label = fields[Notebook.label]?["value"]?.string
         extra = fields[Notebook.extra]?["value"]?.string
+    }
+}
+
+extension Notebook.Earlier {
+    init(json: JSONValue) throws(UnexpectedAnswer) {
+        guard let record = json["record"], case .bool(let isDeletion)? = json["isDeletion"] else {
+            throw UnexpectedAnswer("no version: \(json)")
+        }
+        self.init(note: try Notebook.Note(json: record), isDeletion: isDeletion)
     }
 }
 

@@ -190,6 +190,10 @@ package struct SimulationOptions: Sendable {
         // What a database lacks of its quota is collected from several others.
         if chance(20) { shards = 3 }
         if chance(50) { processors = Int.random(in: 1...2, using: &generator) }
+        if !isUpgraded && chance(50) {
+            limits[.recordVersionDays] = 30
+            limits[.recordVersionsMax] = Int64.random(in: 1...4, using: &generator)
+        }
     }
 
     /// Limits that production's loads meet, and a simulation's only where they are small.

@@ -12,6 +12,18 @@ extension Mutant {
                 if let verdict = try judgeTag(operation, judged), !PLANTED { return verdict }
                         return try judgeDeletion(judged)
                 """)),
+        // What a record was before its deletion cannot be restored.
+        Mutant(
+            "a deletion leaves no version",
+            .init(
+                "RecordStore/Apply/RecordTransaction+Write.swift", "if let type, let versions {",
+                "if let type, let versions, !PLANTED {")),
+        // A database fills with what nobody can find, as its sum goes down by more than it went up.
+        Mutant(
+            "a version does not count",
+            .init(
+                "RecordStore/Versions/VersionTable.swift", "        zone.count(size)\n",
+                "        if !PLANTED { zone.count(size) }\n")),
         // What an atomic batch that failed would have stored counts as used.
         Mutant(
             "a failed batch leaves its counts in the database's row",

@@ -24,10 +24,11 @@ export class RequestError extends Error {
 }
 
 /** The operations on records and zones, of the database and zone that the address names. */
-export const [queryRecords, lookupRecords, modifyRecords, listZones] = [
+export const [queryRecords, lookupRecords, modifyRecords, recordVersions, listZones] = [
   "POST /database/1/{container}/{environment}/{database}/records/query",
   "POST /database/1/{container}/{environment}/{database}/records/lookup",
   "POST /database/1/{container}/{environment}/{database}/records/modify",
+  "POST /database/1/{container}/{environment}/{database}/records/versions",
   "POST /database/1/{container}/{environment}/{database}/zones/list",
 ];
 

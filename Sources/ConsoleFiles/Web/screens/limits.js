@@ -24,6 +24,7 @@ const words = {
   transferBytesPerMonth: "Transfer in a month", transferBytesPerUser: "… more for each user", transferBytesPerMonthMax: "… up to",
   userBytes: "Private data of a user", userRecords: "Private records of a user", userAssetBytes: "Private assets of a user", schemaGrowthsPerMinute: "Saves a minute that may add to the schema",
   actAsRequestsPerSecond: "Requests a second of an admin who acts as a user", actAsMinutes: "Minutes for which an admin may act as a user, in development", actAsProductionMinutes: "… in production",
+  recordVersionDays: "Days for which earlier versions of records are kept", recordVersionsMax: "Earlier versions of one record",
 };
 
 /** @param {number} value @param {string} unit */

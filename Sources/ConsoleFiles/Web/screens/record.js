@@ -15,6 +15,7 @@ import { announce, badge, button, copyable, errorBox, facts, toast, uniqueID, wh
 import { confirm, menuButton, menuItem, openDialog, openForm } from "../elements/dialog.js";
 import { valueEditor } from "../elements/fields.js";
 import { valueText } from "../elements/values.js";
+import { showVersions } from "./recordversions.js";
 
 const { aside, code, div, footer, form, h2, h3, header, input, label, p, pre, span } = html;
 
@@ -146,7 +147,7 @@ export function recordPane({ name, type: newType, close, changes }) {
     const isProduction = environment === "production";
     await confirm({
       title: `Delete ${name}?`, action: "Delete", typed: isProduction ? name : null,
-      text: "The record goes, and with it those that refer to it with “delete this too”. This cannot be undone.",
+      text: "The record goes, and with it those that refer to it with “delete this too”. It can be restored as long as its versions are kept, where the container keeps any.",
       submit: async () => {
         const { records: [answer] } = await call(modifyRecords, { ...at, body: { operations: [{ operationType: "delete", record: { recordName: name, recordChangeTag: record.peek().recordChangeTag } }] } });
         if (answer.serverErrorCode) throw new RequestError(200, answer);
@@ -156,6 +157,14 @@ export function recordPane({ name, type: newType, close, changes }) {
         close();
       },
     });
+  };
+  const versions = async () => {
+    if (!(await leave())) return;
+    await showVersions({ name, restored: (answer) => {
+      record.value = answer;
+      reset();
+      changes.saved(answer, false);
+    } });
   };
   const duplicate = async () => {
     const copied = Object.fromEntries(Object.entries(record.peek().fields).filter(([, field]) => !String(field.type).startsWith("ASSETID")).map(([field, { value }]) => [field, value]));
@@ -175,6 +184,7 @@ export function recordPane({ name, type: newType, close, changes }) {
         div({ class: "row" }, () => record.value ? badge(record.value.recordType) : null, () => record.value?.recordChangeTag ? span({ class: "muted small" }, "tag ", code(record.value.recordChangeTag)) : null)),
       name === null ? null : menuButton({ label: "More on this record", icon: "more", kind: "plain", hides: true, items: () => [
         menuItem({ label: "Duplicate", icon: "copy", denied: denied(), onclick: duplicate }),
+        menuItem({ label: "Versions…", icon: "reset", onclick: versions }),
         menuItem({ label: "Show as JSON", icon: "text", onclick: () => showJSON(record.peek()) }),
         menuItem({ label: "Load again", icon: "refresh", onclick: async () => (await leave()) && loaded.reload() }),
         menuItem({ label: "Delete…", icon: "trash", danger: true, denied: denied(), onclick: remove }),

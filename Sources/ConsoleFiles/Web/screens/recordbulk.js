@@ -63,7 +63,7 @@ export async function deleteMatches(body, reload) {
     title: () => failure.value ? "They cannot be counted" : found.value === null ? `Counting ${recordType} records…` : `Delete ${plural(found.value, `${recordType} record`)}?`, action: "Delete them all", typed: environment === "production" ? container : null,
     denied: () => (found.value ? null : "Nothing is counted yet."),
     text: div({ class: "stack" },
-      p(filterBy.length ? `All that match ${plural(filterBy.length, "filter")}. ` : "No filter is set: these are all records of the type. ", "Records that refer to them with “delete this too” go with them. This cannot be undone. One that is changed meanwhile stays."),
+      p(filterBy.length ? `All that match ${plural(filterBy.length, "filter")}. ` : "No filter is set: these are all records of the type. ", "Records that refer to them with “delete this too” go with them. One by one they can be restored as long as their versions are kept, where the container keeps any. One that is changed meanwhile stays."),
       () => failure.value ? errorBox(failure.value) : found.value === null ? span({ class: "muted", role: "status" }, `${plural(counted.value?.records ?? 0, "record")} so far`) : null,
       () => deleted.value ? div({ class: "stack", role: "status" }, progress({ max: found.value, value: deleted.value.records, "aria-label": "Deleted" }), span({ class: "muted" }, `${count(deleted.value.records)} of ${count(found.value)} deleted${deleted.value.waiting ? `. It waits: ${deleted.value.waiting}` : ""}`)) : null),
     submit: async () => {
@@ -210,7 +210,7 @@ export async function deleteSelected(names, deleted) {
   await confirm({
     title: `Delete ${plural(names.length, "record")}?`, action: "Delete", typed: isProduction ? place.peek().container : null,
     text: div(ul({ class: "plain-list" }, names.slice(0, 5).map((name) => li(code(name)))), names.length > 5 ? p(`and ${count(names.length - 5)} more.`) : null,
-      p("Records that refer to them with “delete this too” go with them. This cannot be undone.")),
+      p("Records that refer to them with “delete this too” go with them. One by one they can be restored as long as their versions are kept, where the container keeps any.")),
     submit: async () => {
       await modifyMany(names.map((recordName) => ({ operationType: "forceDelete", record: { recordName } })), { done: (answers) => {
         answers.filter((answer) => answer.deleted).forEach((answer) => deleted(answer.recordName));

@@ -20,6 +20,7 @@ import { recordPane } from "./record.js";
 import { countAll, deleteMatches, deleteSelected, exportMatches, importRecords } from "./recordbulk.js";
 import { showAsCode } from "./recordcode.js";
 import { savedQueries } from "./savedqueries.js";
+import { findDeleted } from "./recordversions.js";
 
 const { code, div, section, span, strong } = html;
 const pageSize = 100;
@@ -120,6 +121,10 @@ export function recordsScreen() {
       selected.value = new Set([...selected.peek()].filter((each) => each !== name));
     },
   };
+  const restored = (record, isNew) => {
+    if (isNew && record.recordType === type.peek()?.name) changes.saved(record, true);
+    void open(record.recordName);
+  };
   // A new record waits until its type is known.
   const newType = computed(() => (params.value.new ? (type.value?.name ?? "") : ""));
   const isPaneOpen = computed(() => Boolean(params.value.record || params.value.new));
@@ -134,7 +139,7 @@ export function recordsScreen() {
       ] }),
       () => schemaState.error.value && !schema.value ? errorBox(schemaState.error.value, { retry: schemaState.reload }) : null,
       () => state.value === "unknown" ? whileSlow(schemaState) : state.value === "empty" ? noTypes() : state.value === "shut" ? [databaseChoice(), needsActing("Private records")] : [
-        toolbar({ type, types, columns, first, question, mayWrite, params }),
+        toolbar({ type, types, columns, first, question, mayWrite, params, restored }),
         () => (type.value ? filterBar({ type: type.value, filters: filters.value }) : unknownType(params.value.type)),
         () => (first.data.value?.explanation && params.value.explain ? explanation(first.data.value.explanation) : null),
         () => (first.error.value ? queryError(first) : null),
@@ -243,7 +248,7 @@ function zoneLabel() {
 }
 
 /** @param {any} parts */
-function toolbar({ type, types, columns, first, question, mayWrite, params }) {
+function toolbar({ type, types, columns, first, question, mayWrite, params, restored }) {
   const body = () => JSON.parse(question.peek());
   return div({ class: "toolbar", role: "group", "aria-label": "Query" },
     databaseLabel(), zoneLabel(),
@@ -255,6 +260,7 @@ function toolbar({ type, types, columns, first, question, mayWrite, params }) {
       menuButton({ label: "More", icon: "more", kind: "plain", hides: true, items: () => [
         menuItem({ label: params.peek().explain ? "Hide how it ran" : "Explain the query", icon: "explain", onclick: () => setParams({ explain: params.peek().explain ? null : "1" }) }),
         menuItem({ label: "Copy as curl, command or Swift…", icon: "text", onclick: () => showAsCode(body()) }),
+        menuItem({ label: "Find a deleted record…", icon: "search", onclick: () => findDeleted(restored) }),
         menuGroup("All matches"),
         menuItem({ label: "Count all matches", icon: "usage", onclick: () => countAll(body()) }),
         menuItem({ label: "Export as CSV", icon: "down", onclick: () => exportMatches(body(), "csv") }),

@@ -1,0 +1,196 @@
+import GRDB
+import RecordModel
+
+/// Earlier versions of records, in a transaction.
+struct VersionTable {
+    private let transaction: RecordTransaction
+    private var db: Database { transaction.db }
+
+    init(_ transaction: RecordTransaction) { self.transaction = transaction }
+
+    /// Keeps a record as it was, under the sequence that it had. The oldest of its versions go where they are too many.
+    /// - Parameter row: read before the change, with its body.
+    func leave(
+        of row: RecordRow, type: InstalledType, in zone: OpenZone, _ end: VersionEnd, _ keeper: VersionKeeper
+    ) throws {
+        guard let database = zone.database.row, let schema = zone.database.schema else { return }
+        let stored = try decodeBody(row.body)
+        let fields = type.scrubbed(stored)
+        let body = fields == stored ? row.body : encodeBody(fields)
+        let assets = fields.assets
+        let size = QuotaAmounts(
+            bytes: RowBytes.version + Int64(row.name.utf8.count + body.count), assets: assets.countedBytes)
+        try SQLStatement(
+            cached: "INSERT INTO record_version VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            in: db
+        ).run(
+            .integer(schema.id), .integer(database.id), .integer(zone.row.id), .text(row.name), .integer(row.typeID),
+            .integer(row.sequence), .integer(row.createdAt), .integer(row.createdBy), .integer(row.modifiedAt),
+            .integer(row.modifiedBy), .integer(transaction.stamp), .integer(end.by), .integer(end.isDeletion ? 1 : 0),
+            .integer(transaction.time), .integer(Int64(bitPattern: keeper.quota?.epoch ?? 0)), .integer(size.assets),
+            .blob(body))
+        keeper.left.append(db.lastInsertedRowID)
+        zone.count(size)
+        try transaction.updateAssets(from: [], to: assets)
+        let excess = try SQLStatement(
+            cached: """
+                SELECT \(VersionRow.columns) FROM record_version v WHERE v.zone = ? AND v.name = ?
+                ORDER BY v.sequence DESC LIMIT -1 OFFSET ?
+                """, in: db
+        ).all(.integer(zone.row.id), .text(row.name), .integer(Int64(clamping: keeper.versionsMax))) { VersionRow($0) }
+        for version in excess { try remove(version) }
+    }
+
+    private func remove(_ version: VersionRow) throws {
+        // A file may have no bytes, and is kept for its name all the same.
+        let body = try SQLStatement(cached: "SELECT body FROM record_version WHERE id = ?", in: db)
+            .first(.integer(version.id)) { $0.bytes(0) }
+        try transaction.updateAssets(from: try decodeBody(body ?? []).assets, to: [])
+        try SQLStatement(cached: "DELETE FROM record_version WHERE id = ?", in: db).run(.integer(version.id))
+        try db.checkOneRow("the removal of version \(version.id)")
+        if let zone = try transaction.openZone(id: version.zone) {
+            zone.count(.zero - version.size)
+        } else {
+            // Its files counted as given up when its zone was deleted.
+            try transaction.count(-version.size.bytes, zoneID: version.zone)
+        }
+    }
+
+    // MARK: Room
+
+    /// Removes the oldest versions of a request's database where that makes room for what lacks it.
+    func makeRoom(for lack: QuotaAmounts, _ batch: Batch) throws {
+        guard lack != .zero, lack.records == 0, batch.versions != nil, let database = batch.database.row else { return }
+        let (versions, freed) = try oldestVersions(
+            of: database.id, room: lack, limit: VersionRow.yieldedMax - batch.yieldedVersions)
+        batch.yieldedVersions += versions.count
+        guard lack.fits(in: freed) else { return }
+        for version in versions { try remove(version) }
+        if let used = batch.growth?.used { batch.growth?.used = used - freed }
+    }
+
+    /// What the versions that a request left take beyond its database's room has the ledger asked for more. Where that
+    /// has no more the oldest go.
+    func settle(_ batch: Batch) throws {
+        guard let versions = batch.versions else { return }
+        let lack = versions.excess(of: batch.database)
+        if lack == .zero { return }
+        if batch.growth?.terms.isFinal == false {
+            batch.growth?.ask(for: lack)
+        } else {
+            try settle(versions, in: batch.database)
+        }
+    }
+
+    /// Has the oldest versions of a database go where those that were left take more than there is room for.
+    func settle(_ keeper: VersionKeeper, in database: OpenDatabase) throws {
+        let lack = keeper.excess(of: database)
+        guard lack != .zero, let row = database.row else { return }
+        let (versions, freed) = try oldestVersions(of: row.id, room: lack, limit: VersionRow.yieldedMax)
+        for version in versions { try remove(version) }
+        if lack.fits(in: freed) { return }
+        // Many small ones are older than those that were left: these do not fit.
+        for id in keeper.left {
+            let version = try SQLStatement(
+                cached: "SELECT \(VersionRow.columns) FROM record_version v WHERE v.id = ?", in: db
+            ).first(.integer(id)) { VersionRow($0) }
+            if let version { try remove(version) }
+        }
+    }
+
+    /// The oldest versions in a database's live zones whose removal makes some room.
+    private func oldestVersions(
+        of databaseID: Int64, room: QuotaAmounts, limit: Int
+    ) throws -> (versions: [VersionRow], freed: QuotaAmounts) {
+        var (versions, freed) = ([VersionRow](), QuotaAmounts.zero)
+        try SQLStatement(
+            cached: """
+                SELECT \(VersionRow.columns) FROM record_version v JOIN zone z ON z.id = v.zone AND z.state = 0
+                WHERE v.database = ? ORDER BY v.since, v.id LIMIT ?
+                """, in: db
+        ).forEach([.integer(databaseID), .integer(Int64(max(limit, 0)))]) { row in
+            if room.fits(in: freed) { return false }
+            let version = VersionRow(row)
+            freed = freed + version.size
+            versions.append(version)
+            return true
+        }
+        return (versions, freed)
+    }
+
+    // MARK: Maintenance
+
+    /// Removes versions that are older than their containers keep them, the oldest first.
+    func purge(_ ages: [VersionAge], budget: Int) throws -> Int {
+        var used = 0
+        for age in ages {
+            for environment in Environment.allCases where used < budget {
+                guard let schema = try transaction.rows.schema(container: age.container, environment: environment)
+                else { continue }
+                let old = try SQLStatement(
+                    cached: """
+                        SELECT \(VersionRow.columns) FROM record_version v
+                        WHERE v.schema = ? AND v.since <= ? AND v.epoch <= ? ORDER BY v.since, v.id LIMIT ?
+                        """, in: db
+                ).all(
+                    .integer(schema.id), .integer(age.cutoff(transaction.time)), .integer(Int64(bitPattern: age.epoch)),
+                    .integer(Int64(budget - used))
+                ) { VersionRow($0) }
+                for version in old { try remove(version) }
+                used += old.count
+            }
+        }
+        return used
+    }
+
+    /// Removes versions of a retired zone.
+    /// - Returns: how many; less than `budget` once all are gone.
+    func remove(ofZone zoneID: Int64, budget: Int) throws -> Int {
+        let found = try SQLStatement(
+            cached: "SELECT \(VersionRow.columns) FROM record_version v WHERE v.zone = ? LIMIT ?", in: db
+        ).all(.integer(zoneID), .integer(Int64(budget))) { VersionRow($0) }
+        for version in found { try remove(version) }
+        return found.count
+    }
+
+    func isEmpty() throws -> Bool {
+        try SQLStatement(cached: "SELECT NOT EXISTS (SELECT 1 FROM record_version)", in: db)
+            .first { $0.integer(0) != 0 } ?? true
+    }
+
+    /// Cleans versions of what the schema lost, those of lost types go. Versions that are left meanwhile are clean.
+    /// - Returns: the row to go on after, nil at the end, and how many rows that counts for.
+    func scrub(
+        _ job: Job, types: Set<Int64>, _ schema: InstalledSchema, budget: Int
+    ) throws -> (next: Int64?, used: Int) {
+        let ids = try SQLStatement(
+            cached: "SELECT id, type FROM record_version WHERE id > ? ORDER BY id LIMIT ?", in: db
+        ).all(.integer(job.position), .integer(Int64(clamping: budget))) { ($0.integer(0), $0.integer(1)) }
+        for (place, (id, typeID)) in ids.enumerated() {
+            if transaction.isPartFull && place > 0 { return (ids[place - 1].0, place) }
+            if types.contains(typeID) { try scrub(id, as: schema.byID[typeID]) }
+        }
+        return (ids.count == budget ? ids.last?.0 : nil, ids.count)
+    }
+
+    private func scrub(_ id: Int64, as type: InstalledType?) throws {
+        let found = try SQLStatement(
+            cached: "SELECT \(VersionRow.columns), v.body FROM record_version v WHERE v.id = ?", in: db
+        ).first(.integer(id)) { (version: VersionRow($0), body: $0.bytes(4)) }
+        // What is in a retired zone goes with it.
+        guard let (version, body) = found, let zone = try transaction.openZone(id: version.zone) else { return }
+        transaction.partBytes += body.count
+        guard let type else { return try remove(version) }
+        let stored = try decodeBody(body)
+        let fields = type.scrubbed(stored)
+        if fields == stored { return }
+        let (scrubbed, assets) = (encodeBody(fields), fields.assets)
+        try SQLStatement(cached: "UPDATE record_version SET body = ?, assets = ? WHERE id = ?", in: db)
+            .run(.blob(scrubbed), .integer(assets.countedBytes), .integer(id))
+        try db.checkOneRow("the values of version \(id)")
+        zone.count(
+            QuotaAmounts(
+                bytes: Int64(scrubbed.count - body.count), assets: assets.countedBytes - version.size.assets))
+        try transaction.updateAssets(from: stored.assets, to: assets)
+    }
+}
