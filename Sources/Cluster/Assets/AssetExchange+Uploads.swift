@@ -52,7 +52,9 @@ extension AssetExchange {
         // Nodes begin with the one behind them, so that not all choose the same.
         for node in others.filter({ $0 > own }) + others.filter({ $0 < own }) {
             if Quorum.isMajority(configuration, where: { holders.contains($0.node) }) { return }
-            if await peers.follow(upload, of: group, at: node) { holders.insert(node) }
+            guard await peers.follow(upload, of: group, at: node) else { continue }
+            holders.insert(node)
+            feeds[upload]?.followed(by: node)
         }
     }
 

@@ -172,13 +172,18 @@ package final class AssetExchange: Sendable {
         }
     }
 
+    /// How long the nodes that copied an upload are waited for before others are asked, too.
+    private static let followersMilliseconds: UInt64 = 1_000
+
     /// Has a majority of a group's voters hold a file durably.
     /// - Parameters:
     ///   - hint: nodes that have it, beside the voters.
-    ///   - upload: as what it came in here, where some may have copied it meanwhile.
+    ///   - upload: as what it came in here. Those that copied it meanwhile have all that the answer waits for, and little
+    ///     left to do: the others, whose copies would take processors from theirs, are asked after them.
     ///   - deadline: when it is given up; what was asked of nodes goes on, and serves the next try.
     func hold(
-        _ asset: AssetReference, in group: GroupID, hint: [NodeID], from upload: UploadID = .none, by deadline: Deadline
+        _ asset: AssetReference, in group: GroupID, hint: [NodeID], from upload: UploadFeed? = nil,
+        by deadline: Deadline
     ) async throws(AssetError) {
         let configuration: Configuration
         do {
@@ -193,13 +198,20 @@ package final class AssetExchange: Sendable {
         for source in sources where !unique.contains(source) { unique.append(source) }
         let tally = AssetTally(configuration)
         if isHere { tally.add(settings.nodeID, nil) }
-        for voter in voters where !(isHere && voter == settings.nodeID) {
-            if voter == settings.nodeID {
-                hold(asset, from: unique, after: .none) { tally.add(voter, AssetPeers.error(of: $0)) }
-            } else {
-                let sources = unique.filter { $0 != voter }
-                let request = NodeRequest.holdAsset(asset, group, from: sources, after: upload)
-                peers.hold(request, at: voter) { tally.add(voter, $0) }
+        let followers = upload?.followers ?? []
+        let asked = voters.filter { !(isHere && $0 == settings.nodeID) }
+        for isFollowing in [true, false] {
+            for voter in asked where followers.contains(voter) == isFollowing {
+                if voter == settings.nodeID {
+                    hold(asset, from: unique, after: .none) { tally.add(voter, AssetPeers.error(of: $0)) }
+                } else {
+                    let sources = unique.filter { $0 != voter }
+                    let request = NodeRequest.holdAsset(asset, group, from: sources, after: upload?.id ?? .none)
+                    peers.hold(request, at: voter) { tally.add(voter, $0) }
+                }
+            }
+            if isFollowing, !followers.isEmpty {
+                await tally.firstWord(within: Self.followersMilliseconds, on: platform)
             }
         }
         if let error = await tally.result(by: deadline, on: platform) { throw error }

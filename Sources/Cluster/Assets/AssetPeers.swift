@@ -171,7 +171,10 @@ final class AssetTally: Sendable {
         var holders: Set<NodeID> = []
         var errors: [NodeID: AssetError] = [:]
         var isOver = false
+        var isImpatient = false
         var waiter: CheckedContinuation<AssetError?, Never>?
+        /// Who waits for the first failure, or for the outcome.
+        var firstWord: CheckedContinuation<Void, Never>?
     }
 
     private let configuration: Configuration
@@ -189,10 +192,24 @@ final class AssetTally: Sendable {
     /// The time is over: what is not decided yet is given up.
     func expire() { change { $0.isOver = true } }
 
+    /// Waits until a node failed, a majority holds the file, or the time is over.
+    func firstWord(within milliseconds: UInt64, on platform: any NodePlatform) async {
+        let expiry = platform.startTask { [self] in
+            do { try await platform.clock.sleep(milliseconds: milliseconds) } catch { return }
+            change { $0.isImpatient = true }
+        }
+        defer { expiry.cancel() }
+        await withCheckedContinuation { continuation in
+            change { $0.firstWord = continuation }
+        }
+    }
+
     private func change(_ body: (inout State) -> Void) {
         let resumption = state.withLock { state -> (CheckedContinuation<AssetError?, Never>, AssetError?)? in
             body(&state)
-            guard let outcome = self.outcome(state), let waiter = state.waiter.take() else { return nil }
+            let outcome = outcome(state)
+            if outcome != nil || !state.errors.isEmpty || state.isImpatient { state.firstWord.take()?.resume() }
+            guard let outcome, let waiter = state.waiter.take() else { return nil }
             return (waiter, outcome.error)
         }
         if let (waiter, error) = resumption { waiter.resume(returning: error) }

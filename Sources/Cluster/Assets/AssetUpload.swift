@@ -199,7 +199,7 @@ extension AssetUpload {
         _ asset: AssetReference, in group: GroupID, of node: ClusterNode
     ) async throws(AssetError) {
         try await node.assets.hold(
-            asset, in: group, hint: node.map.holders(of: group), from: feed?.id ?? .none,
+            asset, in: group, hint: node.map.holders(of: group), from: feed,
             by: node.deadline(milliseconds: settings.holdMilliseconds))
     }
 }

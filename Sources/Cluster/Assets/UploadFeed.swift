@@ -25,6 +25,8 @@ final class UploadFeed: Sendable {
         var waiting: [(offset: UInt64, answer: Answer)] = []
         /// What is answered to every question once the upload has ended.
         var end: NodeReply?
+        /// Nodes that agreed to copy it.
+        var followers: Set<NodeID> = []
     }
 
     let id: UploadID
@@ -62,6 +64,12 @@ final class UploadFeed: Sendable {
         for (_, answer) in waiting { answer(.done(block)) }
         if isFirst { didBegin() }
     }
+
+    /// Nodes that copy it while it comes in, or were about to.
+    var followers: Set<NodeID> { state.withLock(\.followers) }
+
+    /// A node agreed to copy it.
+    func followed(by node: NodeID) { state.withLock { _ = $0.followers.insert(node) } }
 
     /// The file is durable here under its name.
     func finish(_ asset: AssetReference) { end(.whole(asset)) }
