@@ -1,3 +1,4 @@
+import PeerTransport
 import RecordModel
 import Synchronization
 import Wire

@@ -158,9 +158,17 @@ package final class ShardMachine: StateMachine {
         case .reader(let command): return try command.apply(in: transaction).encoded()
         case .removeContainer(let name):
             let isBare = try transaction.removeContainer(name)
-            let isEmpty = try KeyValueTables.removeContainer(name, level: transaction.level, in: db)
-            return ContainerRemoval(isDone: isEmpty && isBare).encoded()
+            return try removePreferences(of: name, at: transaction.level, isLast: isBare, in: db).encoded()
         }
+    }
+
+    /// Removes a part of a container's preferences.
+    /// - Parameter isLast: whether nothing else is left of the container here.
+    private func removePreferences(
+        of container: String, at level: FeatureLevel, isLast: Bool, in db: Database
+    ) throws -> ContainerRemoval {
+        let isDone = try KeyValueTables.removeContainer(container, level: level, in: db)
+        return ContainerRemoval(isDone: isDone && isLast)
     }
 
     package func unknownPart(of command: [UInt8]) -> WireError? { unknownPart(of: command, as: ShardCommand.self) }

@@ -29,11 +29,9 @@ extension ClusterNode {
     /// Purges the containers whose time is over, where this node leads the directory.
     package func purgeContainers() async {
         for name in directory.snapshot.deletions.keys.sorted() {
-            guard leads(.directory), clockProblem == nil,
-                let deletion = directory.snapshot.deletions[name]
-            else { continue }
+            guard leads(.directory), clockProblem == nil else { continue }
             do {
-                try await purge(deletion)
+                if let deletion = directory.snapshot.deletions[name] { try await purge(deletion) }
             } catch {
                 logger.notice("container \(name): its purge waits: \(error)")
             }

@@ -250,7 +250,7 @@ extension WaitingClusterSuites.AssetClusterTests {
         disk.arm()
         let upload = Task { try await self.upload(bytes, to: node) }
         try await awaitTrue("it has its name") { disk.wasReached }
-        let pull = Task { () async throws(AssetError) in try await node.assets.pull(asset, from: []) }
+        let pull = Task { try await node.assets.pull(asset, from: []) }
         for _ in 0..<1_000 { await Task.yield() }
         disk.fail()
         await #expect(throws: AssetError.self) { try await upload.value }
