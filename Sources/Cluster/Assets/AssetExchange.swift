@@ -178,8 +178,8 @@ package final class AssetExchange: Sendable {
     /// Has a majority of a group's voters hold a file durably.
     /// - Parameters:
     ///   - hint: nodes that have it, beside the voters.
-    ///   - upload: as what it came in here. Those that copied it meanwhile have all that the answer waits for, and little
-    ///     left to do: the others, whose copies would take processors from theirs, are asked after them.
+    ///   - upload: as what it came in here. Those that copied it meanwhile have all that the answer waits for, and
+    ///     little left to do: the others, whose copies would take processors from theirs, are asked after them.
     ///   - deadline: when it is given up; what was asked of nodes goes on, and serves the next try.
     func hold(
         _ asset: AssetReference, in group: GroupID, hint: [NodeID], from upload: UploadFeed? = nil,

@@ -9,6 +9,7 @@ package struct Oversize: Hashable, Sendable, WireMessage {
         case answer = 2
     }
 
+    /// What is too large.
     package var part: Part
     /// Encoded.
     package var bytes: Int
