@@ -105,18 +105,21 @@ package struct DeviceTokens: Sendable {
     private func change(
         _ text: String, _ body: (inout TokenRow) throws(RequestFailure) -> Void
     ) async throws(RequestFailure) {
+        let token = try await open(text)
         for _ in 0..<Self.triesMax {
-            var row = try await load(text)
+            var row = try await load(token)
             try body(&row)
             if try await row.save(in: service) { return }
         }
         throw RequestFailure(ServiceError.nothingDone("others use the same token"))
     }
 
-    private func load(_ text: String) async throws(RequestFailure) -> TokenRow {
-        guard let token = DeviceToken(text, openedBy: try await service.requireSecret()) else {
-            throw Self.unknownToken
-        }
+    private func open(_ text: String) async throws(RequestFailure) -> DeviceToken {
+        if let token = DeviceToken(text, openedBy: try await service.requireSecret()) { return token }
+        throw RequestFailure(.badRequest, "apnsToken: it is not one that this server gave")
+    }
+
+    private func load(_ token: DeviceToken) async throws(RequestFailure) -> TokenRow {
         if var row = try await TokenRow.load(token, in: service) {
             let now = service.now
             try await removeDeletedUsers(&row)
@@ -125,8 +128,6 @@ package struct DeviceTokens: Sendable {
         throw RequestFailure(
             .badRequest, "the token has expired: tokens/create makes another one", details: .expiredURL)
     }
-
-    private static let unknownToken = RequestFailure(.badRequest, "apnsToken: it is not one that this server gave")
 
     /// The courier's URL needs no sign-in, so what a deleted user would be told of is taken out here.
     private func removeDeletedUsers(_ row: inout TokenRow) async throws(RequestFailure) {
@@ -147,16 +148,19 @@ package struct DeviceTokens: Sendable {
     ///   is spent, or the address sent too many wrong ones.
     package func next(_ text: String, address: String?) async throws(RequestFailure) -> [UInt8]? {
         try service.requireFewFailures(of: address)
-        guard let token = DeviceToken(text, openedBy: try await service.requireSecret()) else {
-            try service.countFailure(of: address)
-            throw Self.unknownToken
+        let token: DeviceToken
+        do throws(RequestFailure) {
+            token = try await open(text)
+        } catch {
+            if error.error.code == .badRequest { try service.countFailure(of: address) }
+            throw error
         }
         var notes = RequestNotes()
         let rate = RateKey(container: token.home.container, kind: .requests)
         try await service.spend(rate, in: service.directory, &notes)
         let end = service.watches.now + Self.waitSeconds * 1_000_000_000
         while true {
-            var row = try await load(text)
+            var row = try await load(token)
             let tickets = try enter(row)
             for ticket in tickets { service.watches.begin(ticket) }
             if let payload = try await take(&row) {

@@ -68,10 +68,7 @@ struct JobRoutes {
         let end = begin + min(length ?? job.bytes, job.bytes - begin)
         // Whether it can be had, the first part tells.
         let first = try await jobs.part(of: id, at: begin)
-        let holder = ByteHolder(request.call, container: job.container)
-        guard let held = HeldBytes(Self.heldBytes, in: request.responder.context.transfers, for: holder) else {
-            throw .nothingDone("this node has as many files on their way as it may; use another one")
-        }
+        let held = try request.responder.holdTransfer(request.call, of: job.container, bytes: Self.heldBytes)
         let format = job.format ?? .json
         let isWhole = offset == nil && length == nil
         var reply = Reply(body: [], contentType: isWhole ? format.contentType : "application/octet-stream")

@@ -49,9 +49,13 @@ extension WebResponder {
     /// What a transfer holds in memory: parts on their way between the socket and the disk.
     private static let transferBytes = 512 << 10
 
-    private func holdTransfer(_ call: WebCall, of zone: ZoneKey) throws(RequestFailure) -> HeldBytes {
-        let holder = ByteHolder(call, container: zone.database.container)
-        if let held = HeldBytes(Self.transferBytes, in: context.transfers, for: holder) { return held }
+    /// Takes room for a file on its way, for as long as what is returned lives.
+    /// - Parameter bytes: what it holds in memory.
+    func holdTransfer(
+        _ call: WebCall, of container: String, bytes: Int = transferBytes
+    ) throws(RequestFailure) -> HeldBytes {
+        let holder = ByteHolder(call, container: container)
+        if let held = HeldBytes(bytes, in: context.transfers, for: holder) { return held }
         throw .nothingDone("this node has as many files on their way as it may, or as many of yours; use another one")
     }
 }
@@ -66,7 +70,7 @@ extension WebResponder {
         let length = call.request.headers[.contentLength].flatMap(UInt64.init)
         let overhead = multipart == nil ? 0 : UInt64(MultipartReader.overheadBytesMax)
         if let length, length > ticket.bytesMax + overhead { throw IncomingAsset.tooLarge(ticket.bytesMax) }
-        let held = try holdTransfer(call, of: ticket.zone)
+        let held = try holdTransfer(call, of: ticket.zone.database.container)
         defer { withExtendedLifetime(held) {} }
         var notes = RequestNotes()
         defer { headers.add(notes) }
@@ -136,7 +140,7 @@ extension WebResponder {
         let isHead = call.request.method == .head
         // Whether the file can be had a byte tells, too.
         let bytes = try await AssetTransfers(context.service).read(ticket, range: isHead ? range.prefix(1) : range)
-        let held = try holdTransfer(call, of: ticket.zone)
+        let held = try holdTransfer(call, of: ticket.zone.database.container)
         var reply = Reply(
             status: wanted == .all ? 200 : 206, body: [], contentType: "application/octet-stream")
         reply.headers = Self.headers(of: ticket, tag: tag, name: call.url.segments[3...].dropFirst().first, context)
