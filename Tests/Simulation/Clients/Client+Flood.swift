@@ -12,7 +12,8 @@ extension Client {
     func floodNotifications() async {
         let book = Watchbook(client: number, serial: 1_000)
         let zone = book.zone(Watchbook.zoneNames[0])
-        guard await change([zone.name], of: book, isCreation: true) else { return }
+        // Without an account, the user would count as deleted, and the log would be forgotten.
+        guard await makeUser(of: book), await change([zone.name], of: book, isCreation: true) else { return }
         for number in 0..<Self.flooders {
             let subscription = NotificationTwin.Subscription(
                 id: "f\(number)", kind: .query, zone: zone.name, events: [.create])
