@@ -38,8 +38,8 @@ extension KeyValueTables {
                 db, sql: "SELECT id, value FROM kv_pair WHERE id > ? AND value IS NOT NULL ORDER BY id LIMIT 16",
                 arguments: [last])
             for row in rows {
-                last = row[0]
-                try update.execute(arguments: [try propertyValue(row[1]).sizeBytes, last])
+                last = try row.decode(atIndex: 0)
+                try update.execute(arguments: [try propertyValue(row.decode(atIndex: 1)).sizeBytes, last])
             }
             if rows.isEmpty { break }
         }
@@ -78,15 +78,18 @@ extension KeyValueTables {
         let rows = try Row.fetchAll(statement, arguments: [time, limit])
         if rows.isEmpty { return 0 }
         for row in rows {
-            try db.run("DELETE FROM kv_pair WHERE id = ?", [row[0] as Int64])
+            let (id, store, sequence): (Int64, Int64, Int64) = try (
+                row.decode(atIndex: 0), row.decode(atIndex: 1), row.decode(atIndex: 2)
+            )
+            try db.run("DELETE FROM kv_pair WHERE id = ?", [id])
             try db.run(
                 """
                 UPDATE kv_store SET tombstones = tombstones - 1, floor = max(floor, ?1)
                 WHERE id = ?2 AND tombstones > 0 AND sequence >= ?1
-                """, [row[2] as Int64, row[1] as Int64])
+                """, [sequence, store])
             try Invariant.check(
                 db.changesCount == 1,
-                "store \(row[1] as Int64) counts no tombstone or is not that far, and one at \(row[2] as Int64) goes")
+                "store \(store) counts no tombstone or is not that far, and one at \(sequence) goes")
         }
         return rows.count
     }
@@ -100,7 +103,7 @@ extension KeyValueTables {
             sql: "SELECT id, key FROM kv_answer WHERE time < ? ORDER BY time, id LIMIT ?")
         let rows = try Row.fetchAll(statement, arguments: [time, limit])
         if rows.isEmpty { return 0 }
-        for row in rows { try db.run("DELETE FROM kv_answer WHERE id = ?", [row[0] as Int64]) }
+        for row in rows { try db.run("DELETE FROM kv_answer WHERE id = ?", [try row.decode(Int64.self, atIndex: 0)]) }
         if let last = rows.compactMap({ UUIDv7.milliseconds(of: Array($0[1] as Data)) }).max() {
             try db.run("UPDATE kv_state SET forgotten = max(forgotten, ?)", [last])
         }
@@ -172,10 +175,11 @@ struct StoreRow: Hashable {
         let row = try Row.fetchOne(
             statement, arguments: [blob(key.container), key.environment.column, blob(key.user)])
         guard let row else { return StoreRow(id: nil, incarnation: try incarnation(ofNew: key, in: db)) }
-        let store = StoreRow(
-            id: row[0], incarnation: UInt64(bitPattern: row[1]), sequence: UInt64(bitPattern: row[2]),
-            floor: UInt64(bitPattern: row[3]), usage: KeyValueUsage(keys: row[4], bytes: row[5]), tombstones: row[6],
-            modified: row[7])
+        let store = try StoreRow(
+            id: row.decode(atIndex: 0), incarnation: UInt64(bitPattern: row.decode(atIndex: 1)),
+            sequence: UInt64(bitPattern: row.decode(atIndex: 2)), floor: UInt64(bitPattern: row.decode(atIndex: 3)),
+            usage: KeyValueUsage(keys: row.decode(atIndex: 4), bytes: row.decode(atIndex: 5)),
+            tombstones: row.decode(atIndex: 6), modified: row.decode(atIndex: 7))
         try store.check()
         return store
     }
@@ -267,6 +271,15 @@ func text(_ blob: Data) throws -> String {
     return text
 }
 
+extension ChangeTag {
+    /// A stored version: an incarnation, and a sequence in the column after it.
+    init(_ row: Row, at column: Int) throws {
+        self.init(
+            incarnation: UInt64(bitPattern: try row.decode(atIndex: column)),
+            sequence: UInt64(bitPattern: try row.decode(atIndex: column + 1)))
+    }
+}
+
 /// A stored value.
 func propertyValue(_ blob: Data) throws -> PropertyValue {
     do {
@@ -290,10 +303,13 @@ extension KeyValueTables {
             sql: "SELECT id, incarnation FROM kv_store WHERE container = ? ORDER BY environment, user LIMIT 1")
         var budget = rowsMax
         while let row = try Row.fetchOne(find, arguments: [blob(container)]) {
-            let (id, incarnation): (Int64, Int64) = (row[0], row[1])
-            for table in ["kv_pair", "kv_answer"] {
+            let (id, incarnation): (Int64, Int64) = try (row.decode(atIndex: 0), row.decode(atIndex: 1))
+            for (table, order) in [("kv_pair", "sequence"), ("kv_answer", "key")] {
                 try db.run(
-                    "DELETE FROM \(table) WHERE id IN (SELECT id FROM \(table) WHERE store = ? LIMIT ?)", [id, budget])
+                    """
+                    DELETE FROM \(table) WHERE id IN
+                        (SELECT id FROM \(table) WHERE store = ? ORDER BY \(order) LIMIT ?)
+                    """, [id, budget])
                 budget -= db.changesCount
             }
             guard budget > 0 else { return false }

@@ -2,6 +2,7 @@ import GRDB
 import RecordModel
 import RecordStore
 import Testing
+import Wire
 
 @Suite("assets: what records name, and what that counts for")
 struct AssetTests {
@@ -47,6 +48,18 @@ struct AssetTests {
         #expect(try shard.used()?.assets == 330)
         #expect(try shard.queue.read { try RecordTables.namedAssets(after: nil, limit: 9, in: $0) } == [first, second])
         #expect(try shard.queue.read { try RecordTables.namedAssets(after: first, limit: 9, in: $0) } == [second])
+    }
+
+    @Test("a count that no record made is told where files are compared")
+    func damaged() throws {
+        let shard = try fixture()
+        try save(shard, "a", ("photo", .asset(first)))
+        for sql in ["UPDATE asset SET size = -1", "UPDATE asset SET size = 5, sha256 = x'01'"] {
+            try shard.queue.write { try $0.execute(sql: sql) }
+            #expect(throws: WireError.self) {
+                try shard.queue.read { try RecordTables.namedAssets(after: nil, limit: 9, in: $0) }
+            }
+        }
     }
 
     @Test("another value, none, and a deletion give up what they replace")

@@ -80,6 +80,37 @@ struct CountedRowsTests {
         #expect(try shard.used() == QuotaAmounts(bytes: Fixture.tombstone("a")))
     }
 
+    @Test("strangers' requests are remembered by little, so that they fill no quota by changing nothing")
+    func strangers() throws {
+        let shard = try Fixture()
+        var number: UInt8 = 0
+        func deleteNothing(keyed: Bool = true, at level: FeatureLevel = .shortMemories) throws -> RecordOutcome {
+            number += 1
+            let key = IdempotencyKey(key: [UInt8](repeating: number, count: 16), bodyHash: [1], caller: "stranger")
+            let operations = (0..<200).map { place in
+                RecordChange.make(.forceDelete, String(repeating: "x", count: 240) + String(place))
+            }
+            return try shard.apply(
+                .modifyRecords(
+                    ModifyRecords(
+                        zone: Fixture.publicZone, schemaVersion: 1, caller: Caller(user: nil), time: 1,
+                        idempotency: keyed ? key : nil, operations: operations)), at: level)
+        }
+        let database = Fixture.publicZone.database
+        let nothing = [ErrorCode?](repeating: nil, count: 200)
+        #expect(try deleteNothing(at: .versions).codes == nothing)
+        let named = try #require(try shard.rememberedBytes()[database])
+        #expect(try deleteNothing().codes == nothing)
+        let hashed = try #require(try shard.rememberedBytes()[database]) - named
+        #expect(named > 48_000 && hashed < 4_000)
+        try shard.queue.write { db in
+            try db.execute(sql: "UPDATE idempotency_use SET bytes = ?", arguments: [Limits.rememberedBytesMin])
+        }
+        #expect(try deleteNothing().refusal?.code == .quotaExceeded)
+        #expect(try deleteNothing(at: .versions).codes == nothing)
+        #expect(try deleteNothing(keyed: false).codes == nothing)
+    }
+
     @Test("an index that is built or dropped is counted as its rows come and go", arguments: [1, 7, 500] as [UInt64])
     func builds(_ rows: UInt64) throws {
         let shard = try Fixture()

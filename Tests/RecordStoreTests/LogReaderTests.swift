@@ -117,6 +117,21 @@ struct LogReaderTests {
         #expect(try pair.shard.count("SELECT count(*) FROM watcher") == 0)
     }
 
+    @Test("the token of a log that is forgotten in parts has expired, and fits no later log")
+    func endedToken() throws {
+        for number in 0..<60 { try pair.watch(Pair.subscription("s\(number)", zone: "z\(number)")) }
+        try pair.watch(Pair.subscription("all"))
+        let old = try pair.token()
+        try pair.shard.zone(.create, Fixture.work)
+        try pair.deliverAll()
+        let forget = LogReaderCommand.forget(subscriber: Pair.subscriber, time: 1000)
+        #expect(try !apply(forget))
+        #expect(try pair.expiry(of: old) == .tooOld)
+        #expect(try apply(forget))
+        try pair.watch(Pair.subscription("all"))
+        #expect(try pair.expiry(of: old) == .lost)
+    }
+
     @Test("readers of a container that is purged go")
     func purged() throws {
         #expect(try move(from: 0))

@@ -85,6 +85,11 @@ struct Pair {
         }
     }
 
+    /// Why a token cannot be followed; nil if it can.
+    func expiry(of token: NotificationToken) throws -> NotificationLog.Expiry? {
+        if case .expired(let expiry) = try page(token) { expiry } else { nil }
+    }
+
     func log(client: String? = nil) throws -> [JSONValue] {
         guard case .entries(let entries, _, false) = try page(client: client) else { return [] }
         return try entries.map { try JSONParser.parse($0.payload) }

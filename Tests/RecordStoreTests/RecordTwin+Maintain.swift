@@ -7,9 +7,10 @@ extension RecordTwin {
         guard command.version > 0 else { return Self.refused(.badRequest) }
         guard command.version >= version else { return .needsSchema(installed: version) }
         let isReset = command.generation > generation
+        between = schema
         if command.version == version && !isReset { return .schemaInstalled }
         if !isReset {
-            let between = schemaKept(until: command.schema)
+            between = schemaKept(until: command.schema)
             if between != schema { replaceSchema(by: between, isReset: false) }
         }
         if !isReset && stray.contains(where: { isBroughtBack($0.type, $0.field, by: command.schema) }) {

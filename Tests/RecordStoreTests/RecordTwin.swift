@@ -50,6 +50,9 @@ struct RecordTwin {
     var time: Int64 = 0
     var stamp: Int64 = 0
     var floor: UInt64 = 1
+    /// What the schema before the present one had that is as old in this one. A field that went and came back is in
+    /// both, and not in between.
+    var between = Schema()
     /// Of databases that something was written to.
     var incarnations: [DatabaseKey: UInt64] = [:]
     var version: UInt64 = 0
@@ -90,11 +93,11 @@ struct RecordTwin {
     /// What is shown of a row: fields that the schema has, with values of their types.
     func visible(_ row: Row) -> Fields { visible(row.fields, type: row.type) }
 
-    func visible(_ fields: Fields, type: String) -> Fields {
+    func visible(_ fields: Fields, type: String, in other: Schema? = nil) -> Fields {
         Fields(
             fields.all.filter { field in
                 if field.name == "___parent" { return true }
-                guard let type = schema.type(named: type)?.field(named: field.name)?.type else { return false }
+                guard let type = (other ?? schema).type(named: type)?.field(named: field.name)?.type else { return false }
                 return Self.fits(field.value, type)
             })
     }

@@ -108,7 +108,8 @@ struct TwinClient {
             var zone = zone
             zone.records = zone.records.mapValues { record in
                 var record = record
-                record.fields = twin.visible(record.fields, type: record.type)
+                let kept = twin.visible(record.fields, type: record.type, in: twin.between)
+                record.fields = twin.visible(kept, type: record.type)
                 return record
             }
             return zone

@@ -7,6 +7,8 @@ import Testing
 struct TwinReaders {
     private var random: Random
     private var readers: [String: LogReader] = [:]
+    /// Of the owner's log; nil where it has none.
+    private var life: UInt64?
     private static let owner = Fixture.annsData
     private static let namesMax = 130
 
@@ -30,12 +32,15 @@ struct TwinReaders {
                 body: [UInt8](repeating: UInt8.random(in: 0...9, using: &random), count: length)))
     }
 
-    mutating func apply(_ command: LogReaderCommand) -> Bool {
+    /// - Parameter floor: below it no incarnation and no life begins.
+    mutating func apply(_ command: LogReaderCommand, floor: inout UInt64) -> Bool {
         switch command {
         case .forget:
-            readers = [:]
+            if let life { floor = max(floor, life + 1) }
+            (readers, life) = ([:], nil)
             return true
         case .move(_, _, _, let name, let version, var reader):
+            life = life ?? floor
             guard readers[name]?.version ?? 0 == version, reader.body.count <= LogReader.bytesMax else { return false }
             reader.version = version + 1
             if readers[name] == nil, readers.count >= LogReader.countMax {

@@ -106,6 +106,25 @@ struct VersionTests {
         #expect(try shard.used() != nil)
     }
 
+    @Test("versions of another zone that made room for a batch that is undone are there again, and count")
+    func undone() throws {
+        let shard = try Fixture()
+        try shard.zone(.create, Fixture.work)
+        try shard.keep(zone, .note(.create, "other", "one"))
+        try shard.keep(zone, .note(.forceUpdate, "other", "two"))
+        try shard.keep(Fixture.work, .note(.create, "a", "x"), .note(.create, "b", "x"))
+        let used = try #require(try shard.used())
+        try shard.credit(used.bytes)
+        for _ in 0..<3 {
+            let refused = try shard.keep(
+                Fixture.work, atomic: true, quota: QuotaTerms(epoch: 1, isFinal: true),
+                .note(.forceUpdate, "a", "xx"), .note(.forceUpdate, "b", String(repeating: "x", count: 5000)))
+            #expect(refused.codes == [.atomicError, .quotaExceeded])
+            #expect(try shard.texts("other") == ["one"])
+            #expect(try shard.used() == used)
+        }
+    }
+
     @Test("the oldest of a record go where they are too many, and all where they are too old, in bounded parts")
     func bounds() throws {
         let shard = try Fixture()

@@ -21,6 +21,9 @@
 /// | 8 | 0.1.0 | a subscription that fires once is not used up by what it matched before it was changed |
 /// | 8 | 0.1.0 | a container that is removed ends tokens of its own preferences only |
 /// | 8 | 0.1.0 | earlier versions of records |
+/// | 9 | 0.1.0 | a batch that is undone leaves the counts of other zones as they were |
+/// | 9 | 0.1.0 | a request is remembered by hashes of its records' names, and strangers' requests by 1 MB at most |
+/// | 9 | 0.1.0 | tokens end with the log of notifications that is forgotten |
 ///
 /// What apply does in a new way gets the next number, a line here and a `static let`, and asks for it. A command, or a
 /// field of one, that a level brought is not proposed before the level is in force.
@@ -73,6 +76,15 @@ package struct FeatureLevel: RawRepresentable, Hashable, Comparable, Sendable, C
     /// Shards keep earlier versions of records.
     package static let versions = FeatureLevel(8)
 
+    /// A batch that is undone leaves the counts of all zones as they were, also of those that gave up versions for it.
+    package static let wholeUndoing = FeatureLevel(9)
+
+    /// What requests of one caller are remembered by is bounded by the database's quota, and is less.
+    package static let shortMemories = FeatureLevel(9)
+
+    /// No token of a log of notifications outlives that log, nor skips what a part of its removal took.
+    package static let endedLogs = FeatureLevel(9)
+
     /// The levels that this build can follow.
-    package static let supported = first...FeatureLevel(8)
+    package static let supported = first...FeatureLevel(9)
 }

@@ -28,6 +28,9 @@ package enum Limits {
     /// Bytes that a shard remembers of one caller's requests with idempotency keys, in one database: a gigabyte, which
     /// is fifty requests of one record a second for the 24 hours that they are remembered.
     package static let rememberedBytesMax: Int64 = 1 << 30
+    /// The same of all callers without a session who use one API token; of others at least as much, and at most a
+    /// quarter of the database's quota.
+    package static let rememberedBytesMin: Int64 = 1 << 20
     /// References with the action `DELETE_SELF` to one record.
     package static let deleteSelfReferencesMax = 750
     /// Records that one deletion in a custom zone may take along, itself included.

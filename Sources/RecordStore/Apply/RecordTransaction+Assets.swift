@@ -1,5 +1,6 @@
 package import GRDB
 package import RecordModel
+import Wire
 
 /// What records name.
 enum AssetTables {
@@ -41,7 +42,13 @@ extension RecordTables {
                 """, in: db
         ).all(
             .blob(last?.sha256 ?? []), .integer(last.map { Int64($0.size) } ?? -1), .integer(Int64(clamping: limit))
-        ) { AssetReference(sha256: $0.bytes(0), size: UInt64($0.integer(1))) }
+        ) { row in
+            let (sha256, size) = (row.bytes(0), row.integer(1))
+            guard sha256.count == AssetReference.hashBytes, let size = UInt64(exactly: size),
+                size <= AssetReference.sizeMax
+            else { throw WireError.invalidValue(field: 1) }
+            return AssetReference(sha256: sha256, size: size)
+        }
     }
 }
 

@@ -69,15 +69,16 @@ extension RecordTransaction {
         guard level >= .notifications else { return }
         if level >= .exactNotifications { try MatchingQueue(db: db).remove(container: container, budget: &budget) }
         guard budget > 0 else { return }
-        // Tokens of the old lives must fit no new one.
-        let life = try home.lastLife(of: container)
-        if life >= incarnationFloor {
-            incarnationFloor = life + 1
-            try SQLStatement(cached: "UPDATE record_state SET incarnation_floor = ?", in: db)
-                .run(.integer(incarnationFloor))
-            try db.checkOneRow("a floor of incarnations at \(incarnationFloor)")
-        }
+        try endLives(to: try home.lastLife(of: container))
         try home.remove(container: container, budget: &budget)
         if budget > 0 { try matcher.remove(container: container, budget: &budget) }
+    }
+    /// Has what is made later begin a greater life, so that tokens of lives up to one fit none of it.
+    func endLives(to life: Int64) throws {
+        guard life >= incarnationFloor else { return }
+        incarnationFloor = life + 1
+        try SQLStatement(cached: "UPDATE record_state SET incarnation_floor = ?", in: db)
+            .run(.integer(incarnationFloor))
+        try db.checkOneRow("a floor of incarnations at \(incarnationFloor)")
     }
 }

@@ -1,3 +1,4 @@
+import Authorization
 package import GRDB
 import RecordModel
 import Wire
@@ -13,7 +14,19 @@ extension RecordTransaction {
         if let databaseID, let known = try tables.earlierOutcome(of: command, databaseID: databaseID, in: db) {
             return known
         }
-        return try refusal(of: idempotency, databaseID: databaseID, at: command.time).map(RecordOutcome.refused)
+        return try refusal(
+            of: idempotency, databaseID: databaseID, at: command.time,
+            bytesMax: rememberedBytesMax(of: command.caller, command.quota)
+        ).map(RecordOutcome.refused)
+    }
+
+    /// What the requests of a caller may be remembered by in a database. It counts in the database's quota, which
+    /// nobody is to fill by requests that change nothing.
+    private func rememberedBytesMax(of caller: Caller, _ quota: QuotaTerms?) -> Int64 {
+        guard level >= .shortMemories else { return Limits.rememberedBytesMax }
+        if caller.user == nil { return Limits.rememberedBytesMin }
+        let share = (quota?.limit.bytes ?? .max) / 4
+        return min(max(share, Limits.rememberedBytesMin), Limits.rememberedBytesMax)
     }
 
     /// The outcome of a request that must not be applied; nil if it must be.
@@ -26,14 +39,18 @@ extension RecordTransaction {
             case .failure(let error): return .refused(error)
             }
         }
-        return try refusal(of: idempotency, databaseID: databaseID, at: command.time).map(RecordOutcome.refused)
+        return try refusal(
+            of: idempotency, databaseID: databaseID, at: command.time, bytesMax: Limits.rememberedBytesMax
+        ).map(RecordOutcome.refused)
     }
 
     /// Why a key that is not remembered may not be used; nil if it may.
     ///
     /// A key's age is judged by the clock of the command. Whether its outcome may have been forgotten is judged by what
     /// was forgotten: so no request is applied twice, however wrong the clocks were by which maintenance removed rows.
-    private func refusal(of idempotency: IdempotencyKey, databaseID: Int64?, at now: Int64) throws -> ServiceError? {
+    private func refusal(
+        of idempotency: IdempotencyKey, databaseID: Int64?, at now: Int64, bytesMax: Int64
+    ) throws -> ServiceError? {
         if let made = idempotency.madeAt {
             if made <= forgotten || made < saturating(now, -rememberedMilliseconds) { return Self.tooOld }
             if made > saturating(now, rememberedMilliseconds) {
@@ -44,12 +61,12 @@ extension RecordTransaction {
             try SQLStatement(cached: "SELECT bytes FROM idempotency_use WHERE database = ? AND caller = ?", in: db)
                 .first(.integer(databaseID), .text(idempotency.caller)) { $0.integer(0) }
         }
-        guard let used, used >= Limits.rememberedBytesMax else { return nil }
+        guard let used, used >= bytesMax else { return nil }
         return ServiceError(
             .quotaExceeded,
             """
             what this caller's requests of the last 24 hours are remembered by takes \(used) bytes, of at most \
-            \(Limits.rememberedBytesMax): send the request without an Idempotency-Key, or later
+            \(bytesMax): send the request without an Idempotency-Key, or later
             """)
     }
 
@@ -133,13 +150,16 @@ extension IdempotencyKey {
 /// Values of records are not kept. A repeat is told what they are by then, as far as its caller may read them.
 struct RememberedOutcome: WireCodable {
     var outcome: RecordOutcome
-    /// The records that the outcome's items are about, in order.
-    var names: [String]
+    /// The records that the outcome's items are about, in order: hashes of their names.
+    private let marks: [UInt64]
+    /// Their names, for a row of below `FeatureLevel.shortMemories`.
+    private let names: [String]
     /// Whether the row was written before outcomes were kept without values. Its request had another hash then.
     let isEarlierFormat: Bool
 
-    init(_ outcome: RecordOutcome, names: [String] = []) {
-        self.names = names
+    init(_ outcome: RecordOutcome, names: [String] = [], at level: FeatureLevel) {
+        marks = names.map(Self.mark)
+        self.names = level < .shortMemories ? names : []
         isEarlierFormat = false
         self.outcome =
             switch outcome {
@@ -162,9 +182,12 @@ struct RememberedOutcome: WireCodable {
     func item(_ name: String, at place: Int) -> ItemOutcome? {
         let items = outcome.performed
         if isEarlierFormat { return items.indices.contains(place) ? items[place] : nil }
-        if names.indices.contains(place), names[place].utf8.elementsEqual(name.utf8) { return items[place] }
-        return names.firstIndex { $0.utf8.elementsEqual(name.utf8) }.map { items[$0] }
+        let mark = Self.mark(name)
+        if marks.indices.contains(place), marks[place] == mark { return items[place] }
+        return marks.firstIndex(of: mark).map { items[$0] }
     }
+
+    private static func mark(_ name: String) -> UInt64 { fnv1a(Array(name.utf8)) }
 
     /// What is remembered under a key, or why the key may not be used; nil where nothing is remembered.
     static func find(
@@ -190,27 +213,30 @@ struct RememberedOutcome: WireCodable {
         .badRequest,
         "Idempotency-Key was used already, before this server was upgraded: read the records, then use a new key")
 
-    /// The outcome's own fields, then 20 the format and 21 the names.
+    /// The outcome's own fields, then 20 the format, and 21 the names or 22 their hashes.
     func encode(to writer: inout WireWriter) {
         outcome.encode(to: &writer)
         writer.field(20, UInt64(1))
         for name in names { writer.field(21, name) }
+        if names.isEmpty { for mark in marks { writer.field(22, mark) } }
     }
 
     init(from reader: inout WireReader) throws(WireError) {
         var copy = reader
         outcome = try RecordOutcome(from: &copy)
-        var format: UInt64 = 0
-        names = []
+        var (format, names, marks) = (UInt64(0), [String](), [UInt64]())
         while let field = try reader.nextField() {
             switch field {
             case 20: format = try reader.unsigned()
-            case 21: names.append(try reader.string())
+            case 21:
+                names.append(try reader.string())
+                marks.append(Self.mark(names[names.count - 1]))
+            case 22: marks.append(try reader.unsigned())
             default: try reader.skip()
             }
         }
-        isEarlierFormat = format == 0
-        guard isEarlierFormat || names.count == outcome.performed.count else { throw .invalidValue(field: 21) }
+        (self.names, self.marks, isEarlierFormat) = (names, marks, format == 0)
+        guard isEarlierFormat || marks.count == outcome.performed.count else { throw .invalidValue(field: 21) }
     }
 }
 

@@ -12,7 +12,7 @@ extension RecordTransaction {
         if case .needsAllotment = outcome { return outcome }
         if let idempotency = command.idempotency {
             let names = if case .refused = outcome { [String]() } else { command.operations.map(\.recordName) }
-            let outcome = RememberedOutcome(outcome, names: names)
+            let outcome = RememberedOutcome(outcome, names: names, at: level)
             try remember(outcome, of: idempotency, in: command.zone.database)
         }
         return outcome
@@ -49,7 +49,7 @@ extension RecordTransaction {
         guard keepsVersions || isAtomic || batch.growth?.terms.isFinal == false else {
             return .records(try inOrder(batch).items)
         }
-        let kept = KeptState(self, zone: batch.zone, database: batch.database)
+        let kept = KeptState(self, database: batch.database)
         var items: [ItemOutcome] = []
         var isFailure = false
         try db.inSavepoint {

@@ -184,10 +184,23 @@ extension RecordTransaction {
 
 /// What a savepoint brings back of the values that are kept beside the tables.
 struct KeptState {
-    private let zone: OpenZone?
-    private let row: ZoneRow?
-    private let isChanged: Bool
-    private let lastCommand: Int
+    /// A zone as it was.
+    private struct KeptZone {
+        let zone: OpenZone
+        let row: ZoneRow
+        let isChanged: Bool
+        let lastCommand: Int
+
+        init(_ zone: OpenZone) {
+            (self.zone, row, isChanged, lastCommand) = (zone, zone.row, zone.isChanged, zone.lastCommand)
+        }
+
+        func restore() {
+            (zone.row, zone.isChanged, zone.lastCommand, zone.hasEdges) = (row, isChanged, lastCommand, nil)
+        }
+    }
+
+    private let zones: [ZoneKey: KeptZone]
     private let database: OpenDatabase
     private let schema: SchemaRow?
     private let databaseRow: DatabaseRow?
@@ -197,12 +210,8 @@ struct KeptState {
     private let hasJobs: Bool
     private let matcherMark: Int
 
-    /// - Parameter zone: nil where what follows may make it.
-    init(_ transaction: RecordTransaction, zone: OpenZone?, database: OpenDatabase) {
-        self.zone = zone
-        row = zone?.row
-        isChanged = zone?.isChanged ?? false
-        lastCommand = zone?.lastCommand ?? 0
+    init(_ transaction: RecordTransaction, database: OpenDatabase) {
+        zones = transaction.zones.mapValues(KeptZone.init)
         self.database = database
         schema = database.schema
         databaseRow = database.row
@@ -213,14 +222,14 @@ struct KeptState {
         matcherMark = transaction.matcher.mark
     }
 
+    /// - Parameter key: the zone that the batch is of. Below `FeatureLevel.wholeUndoing` it is the only one.
     func restore(of key: ZoneKey, in transaction: RecordTransaction) {
-        if let zone, let row {
-            zone.row = row
-            zone.isChanged = isChanged
-            zone.lastCommand = lastCommand
-            zone.hasEdges = nil
+        if transaction.level >= .wholeUndoing {
+            transaction.zones = zones.mapValues(\.zone)
+            for kept in zones.values { kept.restore() }
         } else {
-            transaction.zones[key] = nil
+            transaction.zones[key] = zones[key]?.zone
+            zones[key]?.restore()
         }
         database.schema = schema
         database.row = databaseRow

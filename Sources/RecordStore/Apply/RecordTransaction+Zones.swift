@@ -11,7 +11,7 @@ extension RecordTransaction {
         if let refusal = command.refusal { return .refused(refusal) }
         let outcome = try perform(command)
         if let idempotency = command.idempotency {
-            try remember(RememberedOutcome(outcome), of: idempotency, in: key.database)
+            try remember(RememberedOutcome(outcome, at: level), of: idempotency, in: key.database)
         }
         return outcome
     }

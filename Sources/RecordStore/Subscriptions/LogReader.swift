@@ -124,6 +124,9 @@ extension LogReaderCommand {
             return LogReaderOutcome(isDone: true)
         case .forget(let subscriber, let time):
             transaction.observe(time)
+            if transaction.level >= .endedLogs, let registry = try RegistryRow.find(subscriber, in: db) {
+                try transaction.endLives(to: registry.life)
+            }
             return LogReaderOutcome(
                 isDone: try home.forget(
                     subscriber, subscriptionsMax: Self.forgottenMax, rowsMax: Self.forgottenRowsMax))

@@ -174,7 +174,9 @@ struct MatchingQueue {
     /// Removes a part of what waits of a container; uses up the budget where more is left.
     func remove(container: String, budget: inout Int) throws {
         try SQLStatement(
-            cached: "DELETE FROM matching WHERE id IN (SELECT id FROM matching WHERE container = ? LIMIT ?)", in: db
+            cached: """
+                DELETE FROM matching WHERE id IN (SELECT id FROM matching WHERE container = ? ORDER BY id LIMIT ?)
+                """, in: db
         ).run(.text(container), .integer(Int64(budget)))
         budget -= db.changesCount
         guard budget > 0 else { return }

@@ -277,6 +277,11 @@ struct SubscriptionHome {
             if try row.targets.contains(where: { try outbox.isFull(for: $0) }) { return false }
             try remove(row, of: subscriber)
         }
+        if level >= .endedLogs {
+            // Who reads meanwhile is told that its token has expired, and misses nothing unawares.
+            try SQLStatement(cached: "UPDATE registry SET floor = sequence WHERE id = ?", in: db)
+                .run(.integer(registry.id))
+        }
         try SQLStatement(
             cached: """
                 DELETE FROM notification WHERE registry = ?1 AND sequence IN (SELECT sequence FROM notification
@@ -295,17 +300,23 @@ struct SubscriptionHome {
         for sql in [
             """
             DELETE FROM notification WHERE (registry, sequence) IN (SELECT n.registry, n.sequence FROM notification n
-                JOIN registry r ON r.id = n.registry WHERE r.container = ?1 LIMIT ?2)
+                JOIN registry r ON r.id = n.registry WHERE r.container = ?1
+                ORDER BY r.environment, r.user, n.sequence LIMIT ?2)
             """,
             """
             DELETE FROM log_reader WHERE (registry, name) IN (SELECT l.registry, l.name FROM log_reader l
-                JOIN registry r ON r.id = l.registry WHERE r.container = ?1 LIMIT ?2)
+                JOIN registry r ON r.id = l.registry WHERE r.container = ?1
+                ORDER BY r.environment, r.user, l.name LIMIT ?2)
             """,
             """
             DELETE FROM subscription WHERE id IN (SELECT s.id FROM subscription s
-                JOIN registry r ON r.id = s.registry WHERE r.container = ?1 LIMIT ?2)
+                JOIN registry r ON r.id = s.registry WHERE r.container = ?1
+                ORDER BY r.environment, r.user, s.scope, s.name LIMIT ?2)
             """,
-            "DELETE FROM registry WHERE id IN (SELECT id FROM registry WHERE container = ?1 LIMIT ?2)",
+            """
+            DELETE FROM registry WHERE id IN (SELECT id FROM registry WHERE container = ?1
+                ORDER BY environment, user LIMIT ?2)
+            """,
         ] where budget > 0 {
             try SQLStatement(cached: sql, in: db).run(.text(container), .integer(Int64(budget)))
             budget -= db.changesCount

@@ -145,7 +145,10 @@ struct WatcherTable {
     /// Removes a part of those who watch a container; uses up the budget where more is left.
     func remove(container: String, budget: inout Int) throws {
         try SQLStatement(
-            cached: "DELETE FROM watcher WHERE id IN (SELECT id FROM watcher WHERE container = ? LIMIT ?)", in: db
+            cached: """
+                DELETE FROM watcher WHERE id IN (SELECT id FROM watcher WHERE container = ?
+                    ORDER BY environment, scope, owner, user, name LIMIT ?)
+                """, in: db
         ).run(.text(container), .integer(Int64(budget)))
         let count = db.changesCount
         budget -= count

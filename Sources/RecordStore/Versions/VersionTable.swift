@@ -147,7 +147,9 @@ struct VersionTable {
     /// - Returns: how many; less than `budget` once all are gone.
     func remove(ofZone zoneID: Int64, budget: Int) throws -> Int {
         let found = try SQLStatement(
-            cached: "SELECT \(VersionRow.columns) FROM record_version v WHERE v.zone = ? LIMIT ?", in: db
+            cached: """
+                SELECT \(VersionRow.columns) FROM record_version v WHERE v.zone = ? ORDER BY v.name, v.sequence LIMIT ?
+                """, in: db
         ).all(.integer(zoneID), .integer(Int64(budget))) { VersionRow($0) }
         for version in found { try remove(version) }
         return found.count
