@@ -103,13 +103,13 @@ package struct AccountReader {
         var rowCount = 0
         while let row = try rows.next() {
             if rowCount == Self.tokenRowsMax { return (tokens, last) }
-            let body: Data = row[2]
+            let body: Data = try row.decode(atIndex: 2)
             let token = try Token(decoding: [UInt8](body))
             if filter.matches(token) {
                 if tokens.count == limit { return (tokens, last) }
                 tokens.append(token)
             }
-            last = TokenPosition(created: row[0], id: row[1])
+            last = try TokenPosition(created: row.decode(atIndex: 0), id: row.decode(atIndex: 1))
             rowCount += 1
         }
         return (tokens, nil)

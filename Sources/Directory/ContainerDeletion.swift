@@ -186,10 +186,14 @@ extension DirectoryTables {
                 ORDER BY environment, role, account
                 """, arguments: [name])
         {
-            guard let environment = Environment(rawValue: row[0]) else { throw WireError.invalidValue(field: 1) }
+            guard let environment = try Environment(rawValue: row.decode(atIndex: 0)) else {
+                throw WireError.invalidValue(field: 1)
+            }
             changes.append(
                 .roleMemberRemoved(
-                    RoleMember(container: name, environment: environment, role: row[1], accountID: row[2])))
+                    try RoleMember(
+                        container: name, environment: environment, role: row.decode(atIndex: 1),
+                        accountID: row.decode(atIndex: 2))))
         }
         try AdministrationRows.removeDetails(of: name, in: db)
         for table in ["role_member", "schema", "schema_history", "container_key"] {

@@ -53,9 +53,13 @@ extension DirectoryTables {
                 """, arguments: [accountID])
         try db.execute(sql: "DELETE FROM role_member WHERE account = ?", arguments: [accountID])
         return try rows.map { row in
-            guard let environment = Environment(rawValue: row[1]) else { throw WireError.invalidValue(field: 2) }
+            guard let environment = try Environment(rawValue: row.decode(atIndex: 1)) else {
+                throw WireError.invalidValue(field: 2)
+            }
             return .roleMemberRemoved(
-                RoleMember(container: row[0], environment: environment, role: row[2], accountID: accountID))
+                try RoleMember(
+                    container: row.decode(atIndex: 0), environment: environment, role: row.decode(atIndex: 2),
+                    accountID: accountID))
         }
     }
 

@@ -191,7 +191,7 @@ extension DirectoryTables {
                 ORDER BY created DESC, id DESC LIMIT -1 OFFSET ?
                 """, arguments: [accountID, container, token.id, Token.signInSessionsMax - 1])
         let ended = try rows.map { row in
-            let (id, body): (String, Data) = (row[0], row[1])
+            let (id, body): (String, Data) = try (row.decode(atIndex: 0), row.decode(atIndex: 1))
             try db.execute(sql: "DELETE FROM token WHERE id = ?", arguments: [id])
             try db.checkOneRow("the end of session \(id)")
             return try Token(decoding: [UInt8](body))

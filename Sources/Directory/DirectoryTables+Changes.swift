@@ -152,7 +152,7 @@ private enum SchemaRows {
             db, sql: "SELECT version, generation FROM schema WHERE container = ? AND environment = ?",
             arguments: [key.container, key.environment.rawValue])
         guard let row else { return (0, 0) }
-        return (UInt64(row[0] as Int64), UInt64(row[1] as Int64))
+        return try (row.decode(atIndex: 0), row.decode(atIndex: 1))
     }
 
     static func changedMeanwhile(_ key: SchemaKey, version: UInt64, _ expected: UInt64) -> ServiceError {

@@ -12,8 +12,8 @@ extension DirectoryTables {
         try readContainers(of: db, into: &snapshot)
         try readAccess(of: db, into: &snapshot)
         for row in try Row.fetchAll(db, sql: "SELECT container, body FROM limits") {
-            let body: Data = row[1]
-            snapshot.take(.limits(container: row[0], try LimitOverrides(decoding: [UInt8](body))))
+            let body: Data = try row.decode(atIndex: 1)
+            snapshot.take(try .limits(container: row.decode(atIndex: 0), LimitOverrides(decoding: [UInt8](body))))
         }
         let settings = try settings(in: db)
         snapshot.take(.limits(container: nil, settings.limits))
@@ -31,19 +31,24 @@ extension DirectoryTables {
             snapshot.take(.map(try ClusterMap(decoding: [UInt8](body))))
         }
         for row in try Row.fetchAll(db, sql: "SELECT name, created FROM container") {
-            snapshot.take(.container(name: row[0], created: row[1], VersionedSchema(version: 0, schema: Schema())))
+            snapshot.take(
+                try .container(
+                    name: row.decode(atIndex: 0), created: row.decode(atIndex: 1),
+                    VersionedSchema(version: 0, schema: Schema())))
         }
         for row in try Row.fetchAll(db, sql: "SELECT container, environment, version, generation, body FROM schema") {
-            guard let environment = Environment(rawValue: row[1]) else { throw WireError.invalidValue(field: 2) }
-            let body: Data = row[4]
-            let schema = VersionedSchema(
-                version: UInt64(row[2] as Int64), schema: try Schema(decoding: [UInt8](body)),
-                generation: UInt64(row[3] as Int64))
-            snapshot.take(.schema(SchemaKey(container: row[0], environment: environment), schema))
+            guard let environment = try Environment(rawValue: row.decode(atIndex: 1)) else {
+                throw WireError.invalidValue(field: 2)
+            }
+            let body: Data = try row.decode(atIndex: 4)
+            let schema = try VersionedSchema(
+                version: row.decode(atIndex: 2), schema: Schema(decoding: [UInt8](body)),
+                generation: row.decode(atIndex: 3))
+            snapshot.take(.schema(SchemaKey(container: try row.decode(atIndex: 0), environment: environment), schema))
         }
         for row in try Row.fetchAll(db, sql: "SELECT container, body FROM container_key ORDER BY container, number") {
-            let body: Data = row[1]
-            snapshot.take(.containerKey(container: row[0], try ContainerKey(decoding: [UInt8](body))))
+            let body: Data = try row.decode(atIndex: 1)
+            snapshot.take(try .containerKey(container: row.decode(atIndex: 0), ContainerKey(decoding: [UInt8](body))))
         }
     }
 
@@ -57,8 +62,12 @@ extension DirectoryTables {
         try read("provider", of: db, into: &snapshot) { .provider($0) }
         try read("webhook", of: db, into: &snapshot) { .webhook($0) }
         for row in try Row.fetchAll(db, sql: "SELECT container, environment, role, account FROM role_member") {
-            guard let environment = Environment(rawValue: row[1]) else { throw WireError.invalidValue(field: 2) }
-            let member = RoleMember(container: row[0], environment: environment, role: row[2], accountID: row[3])
+            guard let environment = try Environment(rawValue: row.decode(atIndex: 1)) else {
+                throw WireError.invalidValue(field: 2)
+            }
+            let member = try RoleMember(
+                container: row.decode(atIndex: 0), environment: environment, role: row.decode(atIndex: 2),
+                accountID: row.decode(atIndex: 3))
             snapshot.take(.roleMember(member))
         }
     }

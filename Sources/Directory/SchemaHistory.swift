@@ -119,11 +119,13 @@ extension AccountReader {
                 key.container, key.environment.rawValue, Int64(clamping: before ?? UInt64(Int64.max)), limit,
             ])
         return try rows.map { row in
-            guard let cause = SchemaRevision.Cause(rawValue: row[3]) else { throw WireError.invalidValue(field: 4) }
-            let body: Data = row[4]
-            return SchemaRevision(
-                version: UInt64(row[0] as Int64), time: row[1], actor: row[2], cause: cause,
-                schema: try Schema(decoding: [UInt8](body)))
+            guard let cause = try SchemaRevision.Cause(rawValue: row.decode(atIndex: 3)) else {
+                throw WireError.invalidValue(field: 4)
+            }
+            let body: Data = try row.decode(atIndex: 4)
+            return try SchemaRevision(
+                version: row.decode(atIndex: 0), time: row.decode(atIndex: 1), actor: row.decode(atIndex: 2),
+                cause: cause, schema: Schema(decoding: [UInt8](body)))
         }
     }
 }

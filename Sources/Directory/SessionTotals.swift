@@ -58,7 +58,7 @@ enum SessionTotals {
                     SELECT DISTINCT account, sign_in FROM token WHERE account IS NOT NULL AND sign_in IS NOT NULL)
                 GROUP BY sign_in
                 """)
-        while let row = try rows.next() { counts[row[0]] = row[1] }
+        while let row = try rows.next() { try counts[row.decode(atIndex: 0)] = row.decode(atIndex: 1) }
         var seen: Set<[String]> = []
         let bodies = try Data.fetchCursor(
             db, sql: "SELECT body FROM token WHERE account IS NOT NULL AND sign_in IS NULL")

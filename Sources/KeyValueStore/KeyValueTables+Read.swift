@@ -114,10 +114,10 @@ extension KeyValueTables {
 
     /// A row of `key, incarnation, sequence, modified, device, value`.
     private static func change(_ row: Row) throws -> KeyValueChange {
-        KeyValueChange(
-            key: try text(row[0]), value: try (row[5] as Data?).map(propertyValue),
-            version: ChangeTag(incarnation: UInt64(bitPattern: row[1]), sequence: UInt64(bitPattern: row[2])),
-            modified: row[3], device: try (row[4] as Data?).map(text))
+        try KeyValueChange(
+            key: text(row.decode(atIndex: 0)), value: row.decode(Data?.self, atIndex: 5).map(propertyValue),
+            version: ChangeTag(row, at: 1), modified: row.decode(atIndex: 3),
+            device: row.decode(Data?.self, atIndex: 4).map(text))
     }
 }
 

@@ -294,10 +294,9 @@ struct KeyValueBatch {
         for write in writes {
             var slot = Slot(write: write, sizeBytes: write.value?.sizeBytes, current: nil)
             if let id = store.id, let row = try Row.fetchOne(statement, arguments: [id, blob(write.key)]) {
-                let current = Current(
-                    id: row[0],
-                    version: ChangeTag(incarnation: UInt64(bitPattern: row[1]), sequence: UInt64(bitPattern: row[2])),
-                    bytes: row[3], storedBytes: row[4])
+                let current = try Current(
+                    id: row.decode(atIndex: 0), version: ChangeTag(row, at: 1), bytes: row.decode(atIndex: 3),
+                    storedBytes: row.decode(atIndex: 4))
                 try current.check(in: store)
                 slot.current = current
             }
@@ -379,7 +378,9 @@ struct KeyValueBatch {
     /// The value of a row; nil for a tombstone.
     private static func value(id: Int64, in db: Database) throws -> PropertyValue? {
         let statement = try db.cachedStatement(sql: "SELECT value FROM kv_pair WHERE id = ?")
-        guard let row = try Row.fetchOne(statement, arguments: [id]), let stored = row[0] as Data? else { return nil }
+        guard let row = try Row.fetchOne(statement, arguments: [id]),
+            let stored = try row.decode(Data?.self, atIndex: 0)
+        else { return nil }
         return try propertyValue(stored)
     }
 }

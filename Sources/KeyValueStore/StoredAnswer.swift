@@ -16,10 +16,12 @@ enum StoredAnswer {
             let isTooOld = try isTooOld(key, at: command.time, limits: limits, in: db)
             return isTooOld ? .refused(KeyValueRefusal(.idempotencyKeyTooOld)) : nil
         }
-        guard row[0] == digest(of: command) else { return .refused(KeyValueRefusal(.idempotencyKeyReused)) }
+        guard try row.decode(atIndex: 0) == digest(of: command) else {
+            return .refused(KeyValueRefusal(.idempotencyKeyReused))
+        }
         let outcome: KeyValueOutcome
         do {
-            outcome = try decode(Array(row[1] as Data), for: command)
+            outcome = try decode(Array(row.decode(Data.self, atIndex: 1)), for: command)
         } catch {
             throw KeyValueCorruption(message: "a stored answer cannot be read: \(error)")
         }

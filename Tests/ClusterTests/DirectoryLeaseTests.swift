@@ -21,10 +21,10 @@ struct DirectoryLeaseTests {
     }
 
     @Test("where the clock jumped, only a renewal that began later counts")
-    func clockJumped() {
+    func ended() {
         let lease = DirectoryLease(lengthMilliseconds: 1_000)
         lease.renew(begunAt: time(500))
-        lease.clockJumped(at: time(600))
+        lease.end(at: time(600))
         #expect(!lease.isValid(at: time(600)))
         lease.renew(begunAt: time(599))
         #expect(!lease.isValid(at: time(600)))

@@ -24,6 +24,20 @@ struct DirectoryTests {
         .api(container: "app", environment: environment, origins: [], callbackURL: nil)
     }
 
+    @Test(
+        "what no command wrote is told when the tables are read, so that another copy can be taken",
+        arguments: [
+            "UPDATE schema SET version = -1", "UPDATE schema SET generation = -1", "UPDATE schema SET body = x'ff'",
+            "UPDATE schema SET environment = environment || 'x'", "UPDATE container_key SET body = x'ff'",
+        ])
+    func damaged(sql: String) throws {
+        let directory = try TestDirectory.populated()
+        try directory.apply(.addContainerKey(container: "app", ContainerKey(number: 1, wrapped: [1, 2])))
+        _ = try directory.snapshot()
+        try directory.database.write { try $0.execute(sql: sql) }
+        #expect(throws: (any Error).self) { try directory.snapshot() }
+    }
+
     @Test("the snapshot kept by changes equals the one read from the tables")
     func snapshots() throws {
         let account = Account(id: "a1", name: "ada", created: 1, email: "a@x")

@@ -244,8 +244,10 @@ extension Lane {
         case .failed(let error):
             if DataDamage.keepsFromApplying(error) { damaged(group, error, .applying) }
             if (error as? DatabaseError)?.resultCode == .SQLITE_FULL { foundFull() }
+            let isAgain = replica.applyFailure != nil
             replica.applyFailure = "\(error)"
             replica.nextApply = now.adding(milliseconds: 1_000)
+            if isAgain { replica.failConfirmedReads() }
         case .applied(let position, let installed):
             replica.applyFailure = nil
             if let installed { return logInstalled(installed, of: replica) }

@@ -255,10 +255,8 @@ package final class Lane: @unchecked Sendable {
         guard !replica.proposals.isEmpty, replica.transferUntil <= now else { return }
         let waiting = replica.proposals
         replica.proposals = []
-        if let failure = replica.applyFailure {
-            for proposal in waiting {
-                proposal.completion(.failure(.unavailable("the leader cannot apply: \(failure)")))
-            }
+        if let failure = replica.standstill {
+            for proposal in waiting { proposal.completion(.failure(failure)) }
             return
         }
         let proposals = admitted(waiting)

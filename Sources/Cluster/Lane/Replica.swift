@@ -106,6 +106,15 @@ final class Replica: @unchecked Sendable {
         confirmedReads.insert(ConfirmedRead(index: index, read: read), at: place)
     }
 
+    /// Reads wait for what was tried more than once and cannot be applied: they would wait past their deadlines, and
+    /// ever more would come.
+    func failConfirmedReads() {
+        guard let standstill else { return }
+        let waiting = confirmedReads
+        confirmedReads = []
+        for confirmed in waiting { confirmed.read.fail(standstill) }
+    }
+
     func didHandOver(through index: LogIndex, now: MonotonicTime) {
         handedOver = index
         lastHandOver = now
@@ -142,6 +151,9 @@ final class Replica: @unchecked Sendable {
             ? .unavailable("the data of its leader are damaged, and another node has to lead first")
             : .notLeader(hint: raft.leader)
     }
+
+    /// Why nothing is taken that would have to be applied first; nil where that goes on.
+    var standstill: ReplicaError? { applyFailure.map { .unavailable("the leader cannot apply: \($0)") } }
 
     /// A snapshot whose file is whole. `reply` tells its sender what became of it.
     struct ReceivedSnapshot {

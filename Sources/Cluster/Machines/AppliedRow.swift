@@ -136,8 +136,8 @@ package enum AppliedRow {
     /// The recorded hashes, newest first.
     static func hashes(in db: Database) throws -> [(index: LogIndex, hash: [UInt8])] {
         try Row.fetchAll(db, sql: "SELECT log_index, hash FROM state_hash ORDER BY log_index DESC").map { row in
-            let hash: Data = row[1]
-            return (LogIndex(UInt64(row[0] as Int64)), [UInt8](hash))
+            let hash: Data = try row.decode(atIndex: 1)
+            return (LogIndex(try row.decode(atIndex: 0)), [UInt8](hash))
         }
     }
 }

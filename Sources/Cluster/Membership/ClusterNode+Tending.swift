@@ -73,6 +73,8 @@ extension ClusterNode {
         let damage = membership.withLock { $0.damaged[place.group] }
         await attempt("giving up the replica of group \(place.group)") {
             try await keeper.release(place.group, damage: damage?.generation == place.generation ? damage : nil)
+            // The next replica begins empty: nothing is to be judged by it.
+            if place.group == .directory { lease.end(at: platform.clock.now) }
         }
     }
 

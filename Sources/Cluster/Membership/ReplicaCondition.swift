@@ -109,7 +109,7 @@ enum DataDamage {
         case let error as DatabaseError:
             [.SQLITE_CORRUPT, .SQLITE_NOTADB].contains(error.resultCode.primaryResultCode)
                 || unreadable.contains(error.extendedResultCode)
-        case is StorageMismatch: true
+        case is StorageMismatch, is RowDecodingError: true
         case RaftLogError.corrupt: true
         default: false
         }

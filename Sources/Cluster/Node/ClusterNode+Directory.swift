@@ -98,7 +98,7 @@ final class DirectoryLease: Sendable {
     /// After how long a change counts as known everywhere: the length, and what clocks may differ in speed.
     var settlingMilliseconds: UInt64 { lengthMilliseconds + lengthMilliseconds / 20 }
 
-    private let end = Atomic<UInt64>(0)
+    private let validUntil = Atomic<UInt64>(0)
     /// Renewals that began before count for nothing.
     private let ended = Atomic<UInt64>(0)
     /// How many nodes were removed so far, and when the last of them can no longer rely on a lease.
@@ -107,7 +107,7 @@ final class DirectoryLease: Sendable {
     init(lengthMilliseconds: UInt64) { self.lengthMilliseconds = lengthMilliseconds }
 
     /// Whether the lease is in force.
-    func isValid(at now: MonotonicTime) -> Bool { now.nanoseconds < end.load(ordering: .acquiring) }
+    func isValid(at now: MonotonicTime) -> Bool { now.nanoseconds < validUntil.load(ordering: .acquiring) }
 
     /// Whether a removed node may still rely on what it knew then. It learns of no change, and cannot be asked.
     /// - Parameter removed: how many nodes were removed so far.
@@ -118,21 +118,26 @@ final class DirectoryLease: Sendable {
         }
     }
 
-    /// The clock may not tell how long ago the last renewal began: it takes another.
-    func clockJumped(at now: MonotonicTime) {
+    /// Nothing is relied on until a renewal that begins from now on: the clock may not tell how long ago the last one
+    /// began, or what it was won with is gone.
+    func end(at now: MonotonicTime) {
         ended.store(now.nanoseconds, ordering: .releasing)
-        end.store(0, ordering: .releasing)
+        validUntil.store(0, ordering: .releasing)
     }
 
     /// A renewal that began at `begin` has succeeded.
     func renew(begunAt begin: MonotonicTime) {
         guard begin.nanoseconds >= ended.load(ordering: .acquiring) else { return }
         let new = begin.adding(milliseconds: lengthMilliseconds).nanoseconds
-        var old = end.load(ordering: .relaxed)
+        var old = validUntil.load(ordering: .relaxed)
         while old < new {
-            let (exchanged, original) = end.compareExchange(
+            let (exchanged, original) = validUntil.compareExchange(
                 expected: old, desired: new, ordering: .acquiringAndReleasing)
-            if exchanged { return }
+            if exchanged {
+                // The lease may have ended meanwhile.
+                if begin.nanoseconds < ended.load(ordering: .acquiring) { validUntil.store(0, ordering: .releasing) }
+                return
+            }
             old = original
         }
     }

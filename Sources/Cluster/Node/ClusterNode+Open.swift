@@ -102,7 +102,7 @@ extension ClusterNode {
             lane.peerBook = peerBook
             lane.assets = assets
             lane.isDirectoryCurrent = { [lease] in lease.isValid(at: $0) }
-            lane.clockWatch.onJump { [lease] in lease.clockJumped(at: $0) }
+            lane.clockWatch.onJump { [lease] in lease.end(at: $0) }
             lane.host = self
             lane.catchUp = { [weak self] completion in
                 guard let self else { return completion(false) }

@@ -66,9 +66,9 @@ package struct AuditSearch: Hashable, Sendable, WireMessage {
                 findings.span.isEnd = false
                 break
             }
-            let previousHash: Data? = row[3]
+            let previousHash: Data? = try row.decode(atIndex: 3)
             let record = try DirectoryTables.auditRecord(row, following: previousHash.map { [UInt8]($0) } ?? base.hash)
-            findings.span.take(record, at: UInt64(row[2] as Int64))
+            findings.span.take(record, at: try row.decode(atIndex: 2))
             if isFound(record.event) { findings.records.append(record) }
         }
         return findings
@@ -154,7 +154,7 @@ extension DirectoryTables {
         let base = try auditBase(of: log, in: db)
         guard try db.tableExists(log.table) else { return base }
         let sql = "SELECT sequence, hash FROM \(log.table) ORDER BY sequence DESC LIMIT 1"
-        return try Row.fetchOne(db, sql: sql).map { position($0) } ?? base
+        return try Row.fetchOne(db, sql: sql).map(position) ?? base
     }
 
     /// The number and the hash of the last record past retention; 0 and zeros before the first.
@@ -164,12 +164,12 @@ extension DirectoryTables {
         guard try db.tableExists(log.baseTable),
             let row = try Row.fetchOne(db, sql: "SELECT sequence, hash FROM \(log.baseTable)")
         else { return (0, AuditRecord.firstPreviousHash) }
-        return position(row)
+        return try position(row)
     }
 
-    private static func position(_ row: Row) -> (sequence: UInt64, hash: [UInt8]) {
-        let hash: Data = row[1]
-        return (UInt64(row[0] as Int64), [UInt8](hash))
+    private static func position(_ row: Row) throws -> (sequence: UInt64, hash: [UInt8]) {
+        let hash: Data = try row.decode(atIndex: 1)
+        return (try row.decode(atIndex: 0), [UInt8](hash))
     }
 
     static func auditBounds(of log: AuditLog, in db: Database) throws -> AuditBounds {
@@ -222,7 +222,7 @@ extension DirectoryTables {
                 db, sql: "SELECT sequence, hash FROM \(log.table) WHERE sequence <= ? ORDER BY sequence DESC LIMIT 1",
                 arguments: [Int64(after)])
         {
-            start = position(row)
+            start = try position(row)
         }
         let count = Int(min(max(limit, 1), auditPageMax))
         let rows = try Row.fetchAll(
@@ -242,7 +242,7 @@ extension DirectoryTables {
 
     /// A record's row knows nothing of the one before it: that it follows it is what its hash says.
     static func auditRecord(_ row: Row, following previousHash: [UInt8]) throws -> AuditRecord {
-        let (body, hash): (Data, Data) = (row[0], row[1])
+        let (body, hash): (Data, Data) = try (row.decode(atIndex: 0), row.decode(atIndex: 1))
         var reader = WireReader([UInt8](body))
         var sequence: UInt64 = 0
         var event: AuditEvent?
@@ -262,7 +262,7 @@ extension DirectoryTables {
             db, sql: "SELECT id, body FROM token WHERE expires <= ? ORDER BY expires, id LIMIT ?",
             arguments: [time, purgedMax])
         let expired = try rows.map { row in
-            let (id, body): (String, Data) = (row[0], row[1])
+            let (id, body): (String, Data) = try (row.decode(atIndex: 0), row.decode(atIndex: 1))
             try db.execute(sql: "DELETE FROM token WHERE id = ?", arguments: [id])
             try db.checkOneRow("the end of the expired session \(id)")
             return try Token(decoding: [UInt8](body))
@@ -282,7 +282,7 @@ extension DirectoryTables {
         let row = try Row.fetchOne(
             db, sql: "SELECT sequence, hash FROM \(log.table) WHERE sequence <= ? ORDER BY sequence DESC LIMIT 1",
             arguments: [Int64(purged)])
-        let base = try row.map { position($0) } ?? (sequence: purged, hash: auditBase(of: log, in: db).hash)
+        let base = try row.map(position) ?? (sequence: purged, hash: auditBase(of: log, in: db).hash)
         try Invariant.check(
             base.sequence >= bounds.purged && base.sequence <= bounds.last,
             "the audit log was purged to \(bounds.purged), ends at \(bounds.last), and would be purged to \(base.sequence)"
