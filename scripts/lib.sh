@@ -62,27 +62,31 @@ random_secret() { head -c 32 /dev/urandom | od -An -v -tx1 | tr -d ' \n'; }
 #
 # This is `.build`. With CI=true or ZONEKEEPER_BUILD_CACHE=1 it is a folder outside the clone, where the packages that
 # we depend on stay built, because their sources keep their paths from clone to clone. Our own modules are compiled again
-# in each clone. The list of dependencies and the compiler's version make the folder's name. The folder belongs to one
-# script until that ends; meanwhile other scripts build in `.build`. A folder that is not as the last complete build left
-# it is built from the start. ZONEKEEPER_BUILD_CACHE=0 turns all this off.
+# in each clone. The list of dependencies, the compiler's version and the options make the folder's name. The folder
+# belongs to one script until that ends; meanwhile other scripts build in `.build`. A folder that is not as the last
+# complete build left it is built from the start. ZONEKEEPER_BUILD_CACHE=0 turns all this off.
 choose_build_folder() {
-    build_folder=$PWD/.build
+    build_folder=$PWD/.build build_options=()
     local wanted=${ZONEKEEPER_BUILD_CACHE:-} home=${XDG_CACHE_HOME:-${HOME:+$HOME/.cache}}
     if [ -z "$wanted" ] && [ "${CI:-}" = true ]; then wanted=1; fi
     if [ "$wanted" = 1 ] && [ -n "$home" ] && command -v flock >/dev/null; then use_cache "$home/zonekeeper/build"; fi
-    build_options=(--scratch-path "$build_folder")
+    build_options=(--scratch-path "$build_folder" "${build_options[@]}")
 }
 
 # Makes a folder of the cache the build folder, if this script can have it.
 use_cache() {
     local cache=$1 key
-    key=$({ swift --version 2>/dev/null && uname -sm && grep -F '.package(' Package.swift; } | sha256sum | cut -c 1-16)
+    # Nobody debugs what is built here, or looks up names in it: a build without either takes a tenth less time.
+    local lean=(--disable-index-store -debug-info-format none)
+    key=$({ swift --version 2>/dev/null && uname -sm && echo "${lean[@]}" && grep -F '.package(' Package.swift; } \
+        | sha256sum | cut -c 1-16)
     if ! mkdir -p "$cache/$key" 2>/dev/null || ! { exec {build_lock}>"$cache/$key.lock"; } 2>/dev/null; then
         say "$cache cannot be written: building in .build"
     elif ! flock --nonblock "$build_lock"; then
         say "another script uses $cache/$key: building in .build"
     else
         build_folder=$cache/$key
+        build_options=("${lean[@]}")
         if build_folder_is_whole; then
             cp "$build_folder/build.copy" "$build_folder/build.db"
         else
