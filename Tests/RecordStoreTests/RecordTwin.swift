@@ -97,7 +97,9 @@ struct RecordTwin {
         Fields(
             fields.all.filter { field in
                 if field.name == "___parent" { return true }
-                guard let type = (other ?? schema).type(named: type)?.field(named: field.name)?.type else { return false }
+                guard let type = (other ?? schema).type(named: type)?.field(named: field.name)?.type else {
+                    return false
+                }
                 return Self.fits(field.value, type)
             })
     }
