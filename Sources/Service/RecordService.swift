@@ -62,7 +62,7 @@ package final class RecordService: Sendable {
         tokenUses = TokenUses(platform: node.platform)
         webhooks = WebhookDeliverer(platform: node.platform, settings: settings.webhooks, logger: logger)
         requests = RequestJournal(platform: node.platform, bytesMax: settings.requestLogBytesMax)
-        jobs = JobRunner(platform: node.platform)
+        jobs = JobRunner(platform: node.platform, resultBytesMax: settings.jobResultBytesMax)
         deletedSubscribers = DeletedSubscribers(platform: node.platform, logger: logger)
         unsavedUploads = UnsavedUploads(uploadsMax: node.settings.assets.uploadsMax)
         peerExchange = PeerExchange(
@@ -323,6 +323,8 @@ package struct ServiceSettings: Sendable {
     package var watchesPerUserMax = 32
     /// What the log of requests takes in memory, in bytes: some 35,000 requests.
     package var requestLogBytesMax = 16 << 20
+    /// What one result of a job may come to, in bytes.
+    package var jobResultBytesMax = JobLimits.resultBytesMax
     /// Where deliveries to webhooks may go.
     package var webhooks = WebhookSettings()
 

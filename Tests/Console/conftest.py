@@ -127,14 +127,15 @@ class Server:
 class Member(Server):
     """One node of a cluster."""
 
-    def __init__(self, program, folder, number, port, token):
-        self.folder, self.program, self.number = Path(folder), program, number
+    def __init__(self, program, folder, number, port, token, more):
+        self.folder, self.program, self.number, self.more = Path(folder), program, number, more
         self.port, self.url, self.token = port, f"https://127.0.0.1:{port}", token
         self._tls = ssl._create_unverified_context()
         self.start()
 
     def start(self):
-        self.process = self.run("serve", "--config", "cluster.json", "--node", str(self.number), "--console-files", ROOT / "Sources/ConsoleFiles/Web")
+        self.process = self.run("serve", "--config", "cluster.json", "--node", str(self.number), "--console-files", ROOT / "Sources/ConsoleFiles/Web",
+                                *self.more)
 
     def kill(self):
         self.process.kill()
@@ -142,9 +143,9 @@ class Member(Server):
 
 
 class Cluster:
-    """Three nodes."""
+    """Three nodes, each with these options more."""
 
-    def __init__(self, program, folder):
+    def __init__(self, program, folder, *more):
         folder = Path(folder)
         ports = free_ports(6)
         nodes = [{"id": number, "host": "127.0.0.1", "clientPort": ports[number - 1], "peerPort": ports[number + 2]} for number in (1, 2, 3)]
@@ -154,7 +155,7 @@ class Cluster:
         file = folder / "data/admin.token"
         file.touch(0o600)
         file.write_text(token + "\n")
-        self.nodes = [Member(program, folder, node["id"], node["clientPort"], token) for node in nodes]
+        self.nodes = [Member(program, folder, node["id"], node["clientPort"], token, more) for node in nodes]
         for node in self.nodes:
             assert node.wait(), (folder / "log").read_text(errors="replace")[-2000:]
 

@@ -106,6 +106,11 @@ package final class SingleNode: Sendable {
         throw TestFailure("the node never became ready")
     }
 
+    /// The files of the node's certificates, and when these expire, in seconds since 1970.
+    package var certificates: [(name: String, expires: Int64?)] {
+        node.settings.certificates.map { ($0.name, $0.expires) }
+    }
+
     /// What seals and signs whatever clients carry.
     package var clusterSecret: ClusterSecret? { node.directory.snapshot.secret }
 

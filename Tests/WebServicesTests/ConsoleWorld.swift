@@ -17,8 +17,8 @@ struct ConsoleWorld {
     let node: SingleNode
 
     /// - Parameter tracer: records the node's traces.
-    init(tracer: NodeTracer? = nil) async throws {
-        node = try await SingleNode.start(shards: 1, tracer: tracer)
+    init(service: ServiceSettings = ServiceSettings(), tracer: NodeTracer? = nil) async throws {
+        node = try await SingleNode.start(shards: 1, service: service, tracer: tracer)
         _ = try await admin("POST", "containers", #"{"name": "\#(Self.container)"}"#)
         _ = try await link()
     }

@@ -21,8 +21,10 @@ struct JobTests {
     private struct Scene {
         let world: ConsoleWorld
 
-        init(notes: Int = 250) async throws {
-            world = try await ConsoleWorld()
+        init(notes: Int = 250, _ change: (inout ServiceSettings) -> Void = { _ in }) async throws {
+            var settings = ServiceSettings()
+            change(&settings)
+            world = try await ConsoleWorld(service: settings)
             try await world.admin("POST", "schema?container=\(container)", schema)
             try await save(0..<notes)
         }
@@ -102,6 +104,54 @@ struct JobTests {
             "\(deleted)")
         #expect(try await scene.done("count", Scene.input())["records"] == .integer(125))
         #expect(try await scene.done("count", Scene.input("even"))["records"] == .integer(0))
+        try await scene.world.node.stop()
+    }
+
+    @Test("a deletion that is cancelled leaves what it has not come to")
+    func cancelled() async throws {
+        let scene = try await Scene(notes: 450) { $0.concurrentRequestsMax = 1 }
+        let service = scene.world.node.recordService
+        @Sendable func hold() async throws {
+            try await service.takePlace(container: Self.container, in: service.directory)
+        }
+        func waiting(_ count: Int) async throws {
+            try await awaitTrue("\(count) wait for the only place") { service.gate.load.waiting == count }
+        }
+        try await hold()
+        let job = try await scene.world.admin("POST", "jobs/delete", Scene.input())
+        // The first page, and the first of its deletions.
+        for _ in 0..<2 {
+            try await waiting(1)
+            async let next: Void = hold()
+            try await waiting(2)
+            service.gate.leave(container: Self.container)
+            try await next
+        }
+        try await waiting(1)
+        let id = try #require(job["id"]?.string)
+        #expect(try await scene.world.admin("DELETE", "jobs?id=\(id)")["state"]?.string == "running")
+        let ended = try await scene.followed(job)
+        #expect(
+            ended["state"]?.string == "cancelled" && ended["records"] == .integer(100) && ended["problem"] == nil,
+            "\(ended)")
+        service.gate.leave(container: Self.container)
+        #expect(try await scene.done("count", Scene.input())["records"] == .integer(350))
+        try await scene.world.node.stop()
+    }
+
+    @Test("a result may be as large as the bound; a larger one fails, says what to do, and is not kept")
+    func bound() async throws {
+        let lines = (0..<250).filter { $0 % 2 == 0 }.map { "n\($0),\($0),,even\r\n" }
+        let bytes = ("recordName,number,target,text\r\n" + lines.joined()).utf8.count
+        let scene = try await Scene { $0.jobResultBytesMax = bytes }
+        let csv = #", "format": "csv""#
+        let largest = try await scene.done("export", Scene.input("even", more: csv))
+        #expect(largest["state"]?.string == "done" && largest["bytes"] == .integer(Int64(bytes)), "\(largest)")
+        let larger = try await scene.done("export", Scene.input(more: csv))
+        #expect(larger["state"]?.string == "failed" && larger["problem"]?["code"]?.string == "BAD_REQUEST", "\(larger)")
+        #expect(larger["problem"]?["reason"]?.string?.contains("export less of it with a filter") == true)
+        #expect(try await scene.result(larger).status == 404)
+        #expect(try await scene.result(largest).text.utf8.count == bytes)
         try await scene.world.node.stop()
     }
 

@@ -161,6 +161,14 @@ struct RequestLogHTTPTests {
         #expect(node["answers"] == .bool(true) && node["ready"] == .bool(true) && node["problem"] == nil)
         #expect(
             node["diskBytes"] != .integer(0) && node["memoryBytes"] != .integer(0) && node["processors"] != .integer(0))
+        let expire = try world.node.certificates.map { file in (file.name, try #require(file.expires)) }
+        #expect(expire.map(\.0) == ["peer", "peer-ca"] && expire[0].1 < expire[1].1)
+        #expect(node["certificateExpires"] == .integer(expire[0].1 * 1_000))
+        let metrics = try await world.token("GET", "metrics").text
+        for (name, time) in expire {
+            let line = "zonekeeper_certificate_expires_timestamp_seconds{file=\"\(name)\"} \(time)\n"
+            #expect(metrics.contains(line))
+        }
         try await world.node.stop()
     }
 

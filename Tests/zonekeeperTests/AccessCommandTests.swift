@@ -183,6 +183,23 @@ struct AccessCommandTests {
         }
     }
 
+    @Test("Deleting all matches asks for the container's name once more; with another one the server is asked nothing")
+    func confirmed() async throws {
+        let arguments = ["job", "delete", "--type", "T", "--all", "--container", "c", "--confirm"]
+        for wrong in ["", "d", "C"] {
+            await #expect(throws: ValidationError.self, "\(wrong)") {
+                try await run(arguments + [wrong]) { request, _ in
+                    Issue.record("asked for \(request.target)")
+                    return ScriptedAnswer()
+                }
+            }
+        }
+        let requests = try await run(arguments + ["c"]) { _, _ in
+            ScriptedAnswer(body: #"{"id": "1-0", "state": "done", "kind": "delete", "records": 3, "left": 0}"#)
+        }
+        #expect(requests.map(\.path) == ["/admin/1/jobs/delete"])
+    }
+
     @Test(
         "Tokens are listed page after page, without sign-in sessions unless they are asked for",
         arguments: [

@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import PeerTransport
 import RaftCore
 import RecordModel
 import Storage
@@ -32,6 +33,10 @@ package enum NodeMetrics {
         for (name, count) in [("working_reads", reads.running), ("waiting_reads", reads.waiting)] {
             lines += ["# TYPE zonekeeper_\(name) gauge", "zonekeeper_\(name) \(count)"]
         }
+        let certificates = node.settings.certificates.compactMap { file in
+            file.expires.map { "zonekeeper_certificate_expires_timestamp_seconds{file=\"\(file.name)\"} \($0)" }
+        }
+        lines += ["# TYPE zonekeeper_certificate_expires_timestamp_seconds gauge"] + certificates
         return lines + Self.lines(of: node.assetCounts) + Self.lines(of: replicas)
     }
 

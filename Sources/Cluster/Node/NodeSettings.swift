@@ -17,6 +17,8 @@ package struct NodeSettings: Sendable {
     /// Where the peer port listens; nodes are dialled at the addresses of `nodes`.
     package var peerListenHost: String
     package var tls: PeerTLS
+    /// What is watched for certificates that are about to expire.
+    package var certificates: [CertificateFile]
     /// The key, 32 bytes, that wraps the keys of encrypted fields, the same on every node; without it such fields are
     /// refused.
     package var encryptionKey: [UInt8]?
@@ -70,6 +72,9 @@ package struct NodeSettings: Sendable {
         self.nodes = nodes
         self.peerListenHost = peerListenHost
         self.tls = tls
+        certificates = [
+            CertificateFile("peer", path: tls.certificatePath), CertificateFile("peer-ca", path: tls.authorityPath),
+        ]
     }
 
     /// How a command is too large; nil if it is not.

@@ -126,10 +126,22 @@ enum PeerCertificate {
     }
 }
 
-extension PeerTLS {
-    /// When this node's certificate expires, in milliseconds since 1970; nil where the file cannot be read.
-    package var certificateExpires: Int64? {
-        (try? NIOSSLCertificate.fromPEMFile(certificatePath))?.first.map { Int64($0.notValidAfter) * 1_000 }
+/// A file of certificates that a node depends on.
+package struct CertificateFile: Hashable, Sendable {
+    /// As metrics name it, such as `peer`.
+    package var name: String
+    /// In PEM form.
+    package var path: String
+
+    /// A file, whether or not it is there.
+    package init(_ name: String, path: String) {
+        self.name = name
+        self.path = path
+    }
+
+    /// When the first of its certificates expires, in seconds since 1970; nil where the file cannot be read.
+    package var expires: Int64? {
+        (try? NIOSSLCertificate.fromPEMFile(path))?.map { Int64($0.notValidAfter) }.min()
     }
 }
 

@@ -22,19 +22,19 @@ package struct UUIDv7: Hashable, Comparable, Sendable {
 
     /// Reads hexadecimal digits of either case in groups of 8, 4, 4, 4 and 12.
     /// - Returns: nil for what is no UUID of version 7.
-    package init?(_ text: some StringProtocol) {
+    package init?(_ text: String) {
         var (high, low): (UInt64, UInt64) = (0, 0)
-        var count = 0
-        for (place, byte) in text.utf8.enumerated() {
+        var place = 0
+        for byte in text.utf8 {
             if place == 8 || place == 13 || place == 18 || place == 23 {
                 guard byte == UInt8(ascii: "-") else { return nil }
-                continue
+            } else {
+                guard place < 36, let digit = Self.digit(byte) else { return nil }
+                if place < 18 { high = high << 4 | digit } else { low = low << 4 | digit }
             }
-            guard count < 32, let digit = Self.digit(byte) else { return nil }
-            if count < 16 { high = high << 4 | digit } else { low = low << 4 | digit }
-            count += 1
+            place += 1
         }
-        guard count == 32, high >> 12 & 0xF == 7 else { return nil }
+        guard place == 36, high >> 12 & 0xF == 7 else { return nil }
         self.high = high
         self.low = low
     }

@@ -18,7 +18,7 @@ package struct JobID: Hashable, Sendable, WireMessage {
     /// - Returns: nil for what is no job's id.
     package init?(_ text: String) {
         guard let dash = text.firstIndex(of: "-"), let node = UInt64(text[..<dash]), node > 0,
-            let uuid = UUIDv7(text[text.index(after: dash)...])
+            let uuid = UUIDv7(String(text[text.index(after: dash)...]))
         else { return nil }
         self.init(node: node, uuid: uuid)
     }

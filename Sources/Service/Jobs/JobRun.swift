@@ -215,10 +215,11 @@ extension JobRun {
         }
 
         mutating func append(_ more: [UInt8], for run: JobRun) async throws(RequestFailure) {
-            guard bytes + more.count <= JobLimits.resultBytesMax else {
+            let bytesMax = run.jobs.resultBytesMax
+            guard bytes + more.count <= bytesMax else {
                 throw .badRequest(
-                    "the result is larger than \(JobLimits.resultBytesMax >> 20) MB: export less of it with a filter, "
-                        + "or page through records/query")
+                    "the result is larger than \(bytesMax >> 20) MB: export less of it with a filter, or page through "
+                        + "records/query")
             }
             try await ask(await file.write(more, at: bytes))
             bytes += more.count

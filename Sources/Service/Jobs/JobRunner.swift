@@ -28,8 +28,11 @@ package final class JobRunner: Sendable {
     private let clock: any NodeClock
     /// When this node was started, in milliseconds since 1970.
     let started: Int64
+    /// What one result may come to.
+    let resultBytesMax: Int
 
-    init(platform: any NodePlatform) {
+    init(platform: any NodePlatform, resultBytesMax: Int) {
+        self.resultBytesMax = resultBytesMax
         clock = platform.clock
         started = platform.clock.wallMilliseconds
     }

@@ -25,7 +25,7 @@ package struct NodeHealth: Hashable, Sendable, WireMessage {
     package var diskFreeBytes: UInt64 = 0
     /// How far the clock is off in milliseconds; nil: it is right, as far as is known.
     package var clockErrorMilliseconds: Int64?
-    /// When its certificate for other nodes expires, in milliseconds since 1970; nil where it cannot be read.
+    /// When the first of its certificates expires, in milliseconds since 1970; nil where none can be read.
     package var certificateExpires: Int64?
     /// Groups that it leads.
     package var leads: UInt64 = 0
@@ -56,7 +56,7 @@ package struct NodeHealth: Hashable, Sendable, WireMessage {
 }
 
 extension NodeHealth {
-    /// What this node is at. Reads small files of the system, and its certificate.
+    /// What this node is at. Reads small files of the system, and its certificates.
     static func present(of node: ClusterNode, since start: MonotonicTime) async -> NodeHealth {
         let (settings, replicas) = (node.settings, await node.status())
         var health = NodeHealth()
@@ -68,7 +68,7 @@ extension NodeHealth {
         health.memoryBytes = residentBytes()
         if let disk = NodeMetrics.diskSpace(at: settings.dataPath) { (health.diskBytes, health.diskFreeBytes) = disk }
         health.clockErrorMilliseconds = node.clockErrorMilliseconds
-        health.certificateExpires = settings.tls.certificateExpires
+        health.certificateExpires = settings.certificates.compactMap(\.expires).min().map { $0 * 1_000 }
         health.leads = UInt64(replicas.count { $0.role == .leader })
         health.replicas = UInt64(replicas.count)
         health.unappliedEntries = replicas.reduce(0) { $0 + $1.unappliedEntries }

@@ -35,20 +35,24 @@ package final class RecordedSpan: Span {
         var isOver = false
     }
 
-    /// With this span as the one at work.
-    package let context: ServiceContext
+    private let outer: ServiceContext
     /// Its place, for what is done below it on other threads and nodes.
     package let place: TraceContext
     private let tracer: NodeTracer
     private let state: Mutex<State>
 
     init(_ span: FinishedSpan, below context: ServiceContext, tracer: NodeTracer) {
-        var context = context
-        context.trace = span.context
-        self.context = context
+        outer = context
         self.tracer = tracer
         place = span.context
         state = Mutex(State(span: span))
+    }
+
+    /// With this span as the one at work.
+    package var context: ServiceContext {
+        var context = outer
+        context.trace = place
+        return context
     }
 
     /// Ends it now, by the node's clock.

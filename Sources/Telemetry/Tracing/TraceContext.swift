@@ -15,7 +15,7 @@ package struct TraceID: Hashable, Sendable {
     }
 
     /// Reads 32 hexadecimal digits in lower case.
-    package init?(_ text: some StringProtocol) {
+    package init?(_ text: String) {
         guard text.utf8.count == 32, let high = HexDigits.number(text.utf8.prefix(16)),
             let low = HexDigits.number(text.utf8.dropFirst(16))
         else { return nil }
@@ -44,7 +44,7 @@ package struct TraceContext: Hashable, Sendable {
 
     /// Reads the header `traceparent` of W3C's Trace Context. Of a version that is not known, what version 00 has.
     /// - Returns: nil for what is malformed, which the recommendation has treated as if it were not there.
-    package init?(traceparent text: some StringProtocol) {
+    package init?(traceparent text: String) {
         let parts = text.utf8.split(separator: UInt8(ascii: "-"), maxSplits: 4, omittingEmptySubsequences: false)
         guard parts.count >= 4, parts[0].count == 2, let version = HexDigits.number(parts[0]), version != 0xFF,
             parts.count == 4 || version > 0, parts[1].count == 32, parts[2].count == 16, parts[3].count == 2,
@@ -92,7 +92,12 @@ enum HexDigits {
 
     /// 16 digits.
     static func text(_ number: UInt64) -> String {
-        let digits = String(number, radix: 16)
-        return String(repeating: "0", count: 16 - digits.count) + digits
+        String(unsafeUninitializedCapacity: 16) { text in
+            for place in 0..<16 {
+                let digit = UInt8(truncatingIfNeeded: number >> UInt64(60 - 4 * place) & 0xF)
+                text[place] = digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10
+            }
+            return 16
+        }
     }
 }

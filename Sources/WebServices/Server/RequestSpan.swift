@@ -25,22 +25,22 @@ struct RequestSpan: Sendable {
     }
 
     /// Says what the log of requests has of it, and ends it.
-    func end(_ call: WebCall, _ reply: Reply) {
+    func end(_ call: WebCall, _ reply: Reply, _ entry: RequestEntry?) {
         guard let span else { return }
-        var attributes: SpanAttributes = [
+        var attributes: [String: SpanAttribute] = [
             "http.request.method": .string(call.request.method.rawValue),
             "http.response.status_code": .int64(Int64(reply.status)), "zonekeeper.request": .string(call.uuid),
         ]
-        if let entry = call.note.entry(named: call.uuid) {
+        if let entry {
             span.operationName = entry.operation
             for (name, text) in [
                 ("zonekeeper.container", entry.container),
                 ("zonekeeper.environment", entry.environment?.rawValue ?? ""),
                 ("zonekeeper.database", entry.database?.rawValue ?? ""), ("zonekeeper.zone", entry.zone),
                 ("zonekeeper.record_type", entry.recordType), ("error.type", entry.firstCode?.rawValue ?? ""),
-            ] where !text.isEmpty { attributes[name] = text }
+            ] where !text.isEmpty { attributes[name] = .string(text) }
         }
-        span.attributes = attributes
+        span.attributes = SpanAttributes(attributes)
         span.finish(isFailed: reply.status >= 500)
     }
 }

@@ -8,8 +8,8 @@ import Service
 // What the log of requests is told.
 extension WebCall {
     /// Writes the request to the node's log.
-    func log(_ reply: Reply, microseconds: UInt64, in service: RecordService) {
-        guard var entry = note.entry(named: uuid) else { return }
+    func log(_ entry: RequestEntry, _ reply: Reply, microseconds: UInt64, in service: RecordService) {
+        var entry = entry
         entry.address = address ?? ""
         entry.status = reply.status
         entry.microseconds = microseconds

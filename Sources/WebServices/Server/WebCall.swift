@@ -128,14 +128,14 @@ struct RequestURL: Sendable {
 
     /// - Parameter target: the request target as it came, such as `/database/1/x?y=z`.
     init(target: String) {
-        let parts = target.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
-        segments = (parts.first ?? "").split(separator: "/").map { Self.decode($0.utf8) }
+        let parts = target.utf8.split(separator: UInt8(ascii: "?"), maxSplits: 1, omittingEmptySubsequences: false)
+        segments = parts[0].split(separator: UInt8(ascii: "/")).map { Self.decode($0) }
         parameters =
             parts.count < 2
             ? []
-            : parts[1].split(separator: "&").map { pair in
-                let sides = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-                return (Self.decode(sides[0].utf8), sides.count < 2 ? "" : Self.decode(sides[1].utf8))
+            : parts[1].split(separator: UInt8(ascii: "&")).map { pair in
+                let sides = pair.split(separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false)
+                return (Self.decode(sides[0]), sides.count < 2 ? "" : Self.decode(sides[1]))
             }
     }
 

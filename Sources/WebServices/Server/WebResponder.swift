@@ -30,10 +30,11 @@ package struct WebResponder: HTTPResponder {
             } catch {
                 reply = self.reply(to: error, call)
             }
-            span.end(call, reply)
+            let entry = call.note.entry(named: call.uuid)
+            span.end(call, reply, entry)
             let nanoseconds = UInt64(clamping: Int64(service.uptime) - Int64(begin))
             context.metrics.count(route: call.url.metricName, status: reply.status, nanoseconds: nanoseconds)
-            call.log(reply, microseconds: nanoseconds / 1_000, in: service)
+            if let entry { call.log(entry, reply, microseconds: nanoseconds / 1_000, in: service) }
             return reply
         }
         let response = headers.response(reply, uuid: call.uuid)

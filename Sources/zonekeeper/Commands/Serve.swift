@@ -243,13 +243,16 @@ struct ServeCommand: AsyncParsableCommand {
         let tls = PeerTLS(
             authorityPath: certs + "/peer-ca.pem", certificatePath: files + "/peer.pem", keyPath: files + "/peer.key")
         let listenHost = host ?? node.host
-        return NodePlan(
-            settings: NodeSettings(
-                node: node, of: file, dataPath: Paths.absolute(data), listenHost: listenHost, tls: tls),
-            web: WebServerSettings(
-                host: listenHost, port: node.clientPort, certificatePath: clientCertificate ?? files + "/server.pem",
-                keyPath: clientKey ?? files + "/server.key"),
-            administratorSecret: secret)
+        let web = WebServerSettings(
+            host: listenHost, port: node.clientPort, certificatePath: clientCertificate ?? files + "/server.pem",
+            keyPath: clientKey ?? files + "/server.key")
+        var settings = NodeSettings(
+            node: node, of: file, dataPath: Paths.absolute(data), listenHost: listenHost, tls: tls)
+        settings.certificates.append(CertificateFile("client", path: web.certificatePath))
+        if clientCertificate == nil {
+            settings.certificates.append(CertificateFile("client-ca", path: certs + "/client-ca.pem"))
+        }
+        return NodePlan(settings: settings, web: web, administratorSecret: secret)
     }
 
     private static func greeting(url: String, authority: String, token: String) -> String {
