@@ -84,6 +84,25 @@ struct AdministratorRoleTests {
         try await world.node.stop()
     }
 
+    @Test("a role for some containers does not tell which users exist; one for the cluster does")
+    func userNames() async throws {
+        let world = try await ConsoleWorld()
+        try await world.admin("POST", "users", #"{"name": "ada"}"#)
+        let viewer = try await world.member("vera", "viewer", containers: #"["\#(ConsoleWorld.container)"]"#)
+        for path in ["usage?container=\(ConsoleWorld.container)", "limits/explain?container=\(ConsoleWorld.container)"]
+        {
+            for name in ["ada", "nobody"] {
+                let page = try await world.browse(
+                    viewer, "GET", "\(path)&action=records/modify&database=private&user=\(name)")
+                #expect(page.status == 200, "\(path): \(page)")
+                #expect(page.json["databases"]?.array ?? [] == [])
+            }
+            let page = try await world.token("GET", "\(path)&action=records/modify&database=private&user=nobody")
+            #expect(page.status == 404, "\(path): \(page)")
+        }
+        try await world.node.stop()
+    }
+
     @Test("a role for some containers holds in no other, and not in the cluster")
     func someContainers() async throws {
         let world = try await ConsoleWorld()

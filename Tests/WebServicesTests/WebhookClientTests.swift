@@ -31,6 +31,10 @@ struct WebhookClientTests {
         }
     }
 
+    private final class Counter: Sendable {
+        let count = Atomic<Int>(0)
+    }
+
     private func request(_ url: String, failures: UInt64 = 0) throws -> WebhookRequest {
         WebhookRequest(
             address: try #require(WebAddress(url)), headers: [("webhook-id", "1")], body: Array("{}".utf8),
@@ -48,6 +52,26 @@ struct WebhookClientTests {
             throw WebhookFailure("answered \(status)")
         } catch {
             return error.reason
+        }
+    }
+
+    @Test("a name server that does not answer keeps no other name waiting")
+    func slowNames() async throws {
+        let asked = Counter()
+        let answer = DispatchSemaphore(value: 0)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0..<40 {
+                group.addTask {
+                    try await WebhookClient.onOwnThread {
+                        asked.count.add(1, ordering: .relaxed)
+                        answer.wait()
+                    }
+                }
+            }
+            while asked.count.load(ordering: .relaxed) < 40 { await Task.yield() }
+            #expect(try await WebhookClient.systemResolver("127.0.0.1", 80).count == 1)
+            for _ in 0..<40 { answer.signal() }
+            try await group.waitForAll()
         }
     }
 

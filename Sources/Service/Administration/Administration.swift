@@ -63,6 +63,15 @@ package struct Administration: Sendable {
         if let account = try await service.accounts.account(named: name) { return account }
         throw .notFound("no user '\(name)': create it with `zonekeeper user create \(name)`")
     }
+
+    /// The account of a name, to show what it has in a container. Where the caller's role holds in some containers
+    /// only, an unknown name is that of a user who has nothing there: which names exist is not theirs to know.
+    func owner(named name: String) async throws(RequestFailure) -> Account {
+        if try access.containers == nil { return try await account(named: name) }
+        try await service.refreshDirectory()
+        return try await service.accounts.account(named: name)
+            ?? Account(id: service.randomHex(bytes: 16), name: name, created: service.now)
+    }
 }
 
 // The nouns.

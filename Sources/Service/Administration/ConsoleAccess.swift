@@ -91,18 +91,34 @@ package struct ConsoleAdministration: Sendable {
 
     /// Begins a session by a password. Unknown names, and administrators without a password, are refused like wrong
     /// passwords, after as much work.
+    /// - Parameter browser: the browser, where an administrator signed in from it before. From there, and from an
+    ///   address of an earlier sign-in, attempts are counted for themselves: others who guess lock nobody out.
     /// - Throws: `AUTHENTICATION_FAILED`; `THROTTLED` where the name is locked, or the address tried too often.
-    package func signIn(name: String, password: String) async throws(RequestFailure) -> AdministratorAccess {
+    package func signIn(
+        name: String, password: String, from browser: KnownBrowser?
+    ) async throws(RequestFailure) -> AdministratorAccess {
         try await beginAttempt()
-        let hash = try await knownPassword(of: name)
+        let (key, places) = (Administrator.lockoutKey(name), service.signIns.places)
+        let place = places.place(
+            of: key, browser: browser, address: administration.origin.address, now: service.now)
+        let hash = try await knownPassword(of: name, at: place)
         guard try await service.accounts.isRight(password, for: hash), let hash else {
-            if hash == nil { service.signIns.decoys.note(Administrator.lockoutKey(name), time: service.now) }
+            if let place { places.lockouts.note(place, time: service.now) }
+            if hash == nil { service.signIns.decoys.note(key, time: service.now) }
             try await noteFailure(hash == nil ? nil : name)
             throw .authenticationFailed("The name or the password is not right.")
         }
         // Others may have been guessing meanwhile.
-        _ = try await knownPassword(of: name)
+        _ = try await knownPassword(of: name, at: place)
         return try await begin(name, .password(fingerprint: hash.fingerprint))
+    }
+
+    /// What the browser keeps of a sign-in, so that it is known from then on; nil where it is nobody's with a name, or
+    /// the node has no encryption key.
+    package func knownBrowser(of access: AdministratorAccess) -> String? {
+        guard let name = access.name, let signer = service.signer else { return nil }
+        let browser = KnownBrowser(accountID: Administrator.lockoutKey(name), id: service.randomHex(bytes: 16))
+        return browser.sealed(by: signer, now: service.now)
     }
 
     private func beginAttempt() async throws(RequestFailure) {
@@ -112,14 +128,14 @@ package struct ConsoleAdministration: Sendable {
 
     /// The password of a name, with every change that was acknowledged before this call; nil where no administrator has
     /// the name, or that one has no password.
-    /// - Throws: `THROTTLED` where the name is locked.
-    private func knownPassword(of name: String) async throws(RequestFailure) -> PasswordHash? {
+    /// - Throws: `THROTTLED` where the name is locked, or the place if it is known.
+    private func knownPassword(of name: String, at place: String?) async throws(RequestFailure) -> PasswordHash? {
         let password = try await service.newestDirectory().administrator(named: name)?.password
         let key = Administrator.lockoutKey(name)
         let lockout =
             password == nil
             ? service.signIns.decoys.lockout(of: key) : try await service.accounts.read { try $0.lockout(of: key) }
-        try SignInAttempts.require(lockout, isOverAt: service.now)
+        try SignInAttempts.require(service.signIns.lockout(at: place, else: lockout), isOverAt: service.now)
         return password
     }
 
@@ -149,6 +165,9 @@ package struct ConsoleAdministration: Sendable {
         origin.actor = access.actor
         let replaced = administration.caller?.session?.id ?? ""
         try await enter(.beginSession(token, proof, replacing: replaced), origin)
+        if let name = access.name {
+            service.signIns.places.didSignIn(Administrator.lockoutKey(name), address: origin.address, now: now)
+        }
         return try console.access(named: access.name, session: session)
     }
 

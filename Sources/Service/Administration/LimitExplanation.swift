@@ -55,7 +55,7 @@ package struct LimitExplanation: Sendable {
             return rules
         }
         var account: Account?
-        if let name { account = try await administration.account(named: name) }
+        if let name { account = try await administration.owner(named: name) }
         let own = account.map { DatabaseKey(privateDataOf: $0, in: key) }
         guard let database = scope == .public ? DatabaseKey(publicDataIn: key) : own else {
             throw .badRequest("user: the name of the user whose private data it is is missing")

@@ -38,7 +38,7 @@ package struct UsageAdministration: Sendable {
         let request =
             if let user {
                 UsageRequest(
-                    of: DatabaseKey(privateDataOf: try await administration.account(named: user), in: key),
+                    of: DatabaseKey(privateDataOf: try await administration.owner(named: user), in: key),
                     after: after, detail: detail)
             } else {
                 UsageRequest(

@@ -91,19 +91,25 @@ package struct Webhooks: Sendable {
         return Saved(webhook: try await save(webhook, origin, by: deadline), secret: secret)
     }
 
-    /// - Returns: a new secret, where one was asked for.
-    private func apply(_ changes: Changes, to webhook: inout Webhook) async throws(RequestFailure) -> String? {
-        if let url = changes.url ?? (webhook.url.isEmpty ? "" : nil) {
-            let address = try service.webhooks.settings.address(of: url)
-            guard url.utf8.count <= Webhook.urlBytesMax else {
-                throw RequestFailure(.badRequest, "url: at most \(Webhook.urlBytesMax) bytes are expected")
-            }
-            let transport = try service.webhooks.requireTransport()
+    private func check(_ url: String, for container: String) async throws(RequestFailure) {
+        let address = try service.webhooks.settings.address(of: url)
+        guard url.utf8.count <= Webhook.urlBytesMax else {
+            throw RequestFailure(.badRequest, "url: at most \(Webhook.urlBytesMax) bytes are expected")
+        }
+        let transport = try service.webhooks.requireTransport()
+        try await service.webhooks.ask(for: container) { () async throws(RequestFailure) in
             do throws(WebhookFailure) {
                 try await transport.check(address)
             } catch {
                 throw RequestFailure(.badRequest, "url: \(error.reason)")
             }
+        }
+    }
+
+    /// - Returns: a new secret, where one was asked for.
+    private func apply(_ changes: Changes, to webhook: inout Webhook) async throws(RequestFailure) -> String? {
+        if let url = changes.url ?? (webhook.url.isEmpty ? "" : nil) {
+            try await check(url, for: webhook.container)
             webhook.url = url
         }
         if let types = changes.recordTypes { webhook.recordTypes = try checked(types) }
@@ -180,7 +186,10 @@ package struct Webhooks: Sendable {
         let webhook = try await webhook(named: name)
         let message = WebhookMessage(
             id: "test-\(service.newName())", webhook: webhook, notifications: [], flag: "test")
-        return try await message.send(try service.webhooks.requireTransport(), in: service)
+        let transport = try service.webhooks.requireTransport()
+        return try await service.webhooks.ask(for: webhook.container) { () async throws(RequestFailure) in
+            try await message.send(transport, in: service)
+        }
     }
 
     /// How far one was told, and how its last deliveries went.

@@ -209,12 +209,9 @@ package struct SignIn: Sendable {
         if let account, service.signer != nil {
             attempt.place = known.places.place(of: account.id, browser: browser, address: address, now: service.now)
         }
-        if let place = attempt.place {
-            attempt.lockout = known.places.lockouts.lockout(of: place)
-        } else {
-            // An account without a password is to look like an unknown name.
-            attempt.lockout = account?.password == nil ? known.decoys.lockout(of: name) : counted
-        }
+        // An account without a password is to look like an unknown name.
+        attempt.lockout = known.lockout(
+            at: attempt.place, else: account?.password == nil ? known.decoys.lockout(of: name) : counted)
         return attempt
     }
 

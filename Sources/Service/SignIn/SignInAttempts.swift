@@ -14,6 +14,11 @@ package struct SignInAttempts: Sendable {
     let decoys = LocalLockouts()
     let places = KnownPlaces()
 
+    /// The lock-out that an attempt is held against: that of the place it comes from, where that is known.
+    func lockout(at place: String?, else ofName: Lockout?) -> Lockout? {
+        if let place { places.lockouts.lockout(of: place) } else { ofName }
+    }
+
     /// Counts an attempt.
     /// - Parameter now: nanoseconds of the node's monotonic clock.
     /// - Throws: `THROTTLED` where there were too many from this address.
@@ -46,7 +51,8 @@ package struct SignInAttempts: Sendable {
     }
 }
 
-/// A browser in which somebody signed in to an account before, by a sealed cookie that says so on every node.
+/// A browser in which somebody signed in to an account before, or as an administrator, by a sealed cookie that says so
+/// on every node.
 ///
 /// Attempts from there have a limit of their own, so that others who guess at the name cannot keep its owner out. It is
 /// no proof of who it is: the password is still asked for.
@@ -55,6 +61,7 @@ package struct KnownBrowser: Hashable, Sendable {
     /// How long a browser stays known.
     package static let lifetimeSeconds: Int64 = 180 * 86_400
 
+    /// Or an administrator's `lockoutKey`.
     var accountID: String
     /// Random, 32 hexadecimal digits: attempts are counted by it.
     var id: String

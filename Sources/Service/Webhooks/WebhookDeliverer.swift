@@ -31,7 +31,9 @@ package final class WebhookDeliverer: Sendable {
     private let work: PeriodicTask
     private let logger: Logger
     private let state = Mutex(State())
-    let gate = FairGate(limit: deliveriesMax, queueMax: queuedMax)
+    private let deliveries = FairGate(limit: deliveriesMax, queueMax: queuedMax)
+    /// What administrators ask of receivers: it does not wait for deliveries, which may be what they want to mend.
+    private let questions = FairGate(limit: 8, queueMax: 64)
 
     init(platform: any NodePlatform, settings: WebhookSettings, logger: Logger) {
         self.settings = settings
@@ -62,6 +64,32 @@ package final class WebhookDeliverer: Sendable {
     func requireTransport() throws(RequestFailure) -> any WebhookTransport {
         if let transport = state.withLock({ $0.transport }) { return transport }
         throw RequestFailure(.internalError, "this node sends nothing to webhooks")
+    }
+
+    /// Does something that waits for a container's receiver, as one of the node's deliveries at most.
+    /// - Throws: what `work` throws; `TRY_AGAIN_LATER` where too much waits.
+    func deliver<Value: Sendable>(
+        for container: String, _ work: () async throws(RequestFailure) -> Value
+    ) async throws(RequestFailure) -> Value {
+        try await Self.work(work, for: container, in: deliveries, containerMax: 8)
+    }
+
+    /// Does something that waits for a container's receiver, for an administrator.
+    /// - Throws: as `deliver`.
+    func ask<Value: Sendable>(
+        for container: String, _ work: () async throws(RequestFailure) -> Value
+    ) async throws(RequestFailure) -> Value {
+        try await Self.work(work, for: container, in: questions, containerMax: 2)
+    }
+
+    private static func work<Value: Sendable>(
+        _ work: () async throws(RequestFailure) -> Value, for container: String, in gate: FairGate, containerMax: Int
+    ) async throws(RequestFailure) -> Value {
+        guard case .entered = await gate.enter(container: container, containerMax: containerMax) else {
+            throw RequestFailure(ServiceError.nothingDone("this node has too much to deliver"))
+        }
+        defer { gate.leave(container: container) }
+        return try await work()
     }
 
     private func follow(_ service: RecordService) {
@@ -230,18 +258,17 @@ private struct WebhookRun {
     private func send(
         _ delivery: WebhookProgress.Delivery, _ notifications: [JSONValue]
     ) async throws(RequestFailure) -> WebhookProgress.Attempt {
-        guard case .entered = await service.webhooks.gate.enter(container: webhook.container, containerMax: 8) else {
-            throw RequestFailure(ServiceError.nothingDone("this node has too much to deliver"))
-        }
-        defer { service.webhooks.gate.leave(container: webhook.container) }
-        // The former leader may have gone on: it must not be long that two deliver.
-        guard webhook.isLed(by: service) else {
-            throw RequestFailure(ServiceError.nothingDone("another node delivers"))
-        }
         let message = WebhookMessage(
             id: delivery.id, webhook: webhook, notifications: notifications,
             flag: delivery.isLoss ? "lost" : nil)
-        return try await message.send(transport, failures: delivery.failures, in: service)
+        return try await service.webhooks.deliver(for: webhook.container) {
+            () async throws(RequestFailure) -> WebhookProgress.Attempt in
+            // The former leader may have gone on: it must not be long that two deliver.
+            guard webhook.isLed(by: service) else {
+                throw RequestFailure(ServiceError.nothingDone("another node delivers"))
+            }
+            return try await message.send(transport, failures: delivery.failures, in: service)
+        }
     }
 
     private func disable(_ reason: String) async throws(RequestFailure) {

@@ -25,11 +25,16 @@ struct ConsoleRoutes {
             if let link = json["link"]?.string {
                 try await console.signIn(link: link)
             } else {
-                try await console.signIn(name: try json.text("name"), password: try json.text("password"))
+                try await console.signIn(
+                    name: try json.text("name"), password: try json.text("password"),
+                    from: request.responder.knownBrowser(request.call))
             }
         let secret = try await request.service.requireSecret()
         var reply = reply(of: access, secret)
         if let session = access.session { reply.headers.append(ConsoleCookie(session).header(secret)) }
+        if let known = console.knownBrowser(of: access) {
+            reply.headers.append(KnownBrowser.header(known, cookie: KnownBrowser.administratorCookieName))
+        }
         return reply
     }
 

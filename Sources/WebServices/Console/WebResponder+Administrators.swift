@@ -57,6 +57,15 @@ extension WebResponder {
         return (ConsoleCookie(text, secret), secret)
     }
 
+    /// The browser, where an administrator signed in from it before.
+    func knownBrowser(_ call: WebCall) -> KnownBrowser? {
+        context.service.signer.flatMap {
+            KnownBrowser(
+                header: call.request.headers[.cookie], cookie: KnownBrowser.administratorCookieName, signer: $0,
+                now: context.service.now)
+        }
+    }
+
     private func consoleAdministrator(
         _ call: WebCall, _ headers: inout AnswerHeaders
     ) async throws(RequestFailure) -> AdministratorAccess? {

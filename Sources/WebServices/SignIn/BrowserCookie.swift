@@ -48,16 +48,18 @@ struct BrowserCookie: Hashable, Sendable {
 
 extension KnownBrowser {
     static let cookieName = "__Host-zonekeeper-known"
+    /// Of an administrator; the same browser may be a user's, too.
+    static let administratorCookieName = "__Host-zonekeeper-known-administrator"
 
     /// The one of a request's `Cookie` header, if this cluster gave it and it has not expired.
-    init?(header: String?, signer: SessionSigner, now: Int64) {
-        guard let text = BrowserCookie.value(of: Self.cookieName, in: header) else { return nil }
+    init?(header: String?, cookie: String = cookieName, signer: SessionSigner, now: Int64) {
+        guard let text = BrowserCookie.value(of: cookie, in: header) else { return nil }
         self.init(sealed: text, by: signer, now: now)
     }
 
     /// The answer's `Set-Cookie` header that has a browser keep it.
-    static func header(_ sealed: String) -> (name: String, value: String) {
-        ("set-cookie", "\(cookieName)=\(sealed); Path=/; Max-Age=\(lifetimeSeconds); Secure; HttpOnly; SameSite=Lax")
+    static func header(_ sealed: String, cookie: String = cookieName) -> (name: String, value: String) {
+        ("set-cookie", "\(cookie)=\(sealed); Path=/; Max-Age=\(lifetimeSeconds); Secure; HttpOnly; SameSite=Lax")
     }
 }
 

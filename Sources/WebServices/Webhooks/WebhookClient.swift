@@ -3,7 +3,6 @@ import AsyncHTTPClient
 import Foundation
 package import NIOCore
 import NIOHTTP1
-import NIOPosix
 package import NIOSSL
 package import Service
 import Synchronization
@@ -50,9 +49,19 @@ package final class WebhookClient: WebhookTransport {
         self.resolve = resolve
     }
 
-    /// Asks the machine's resolver, on a thread that may block.
+    /// Asks the machine's resolver.
     package static let systemResolver: Resolver = { host, port in
-        try await NIOThreadPool.singleton.runIfActive { try SocketAddress.all(of: host, port: port) }
+        try await onOwnThread { try SocketAddress.all(of: host, port: port) }
+    }
+
+    /// Does what may block for long, such as a question to somebody's name server, so that nobody else waits for it.
+    /// How much of it there is at once is bounded where deliveries are.
+    static func onOwnThread<Value: Sendable>(
+        _ work: @escaping @Sendable () throws -> Value
+    ) async throws -> Value {
+        try await withCheckedThrowingContinuation { continuation in
+            Thread.detachNewThread { continuation.resume(with: Result { try work() }) }
+        }
     }
 
     /// Resolves the host and checks its addresses.
