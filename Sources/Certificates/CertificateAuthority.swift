@@ -20,11 +20,6 @@ package struct CertificateAuthority: Sendable {
     /// How far validity begins before now, so that machines with clocks behind ours accept the certificate at once.
     static let backdatingSeconds: TimeInterval = 300
 
-    init(certificate: Certificate, key: P256.Signing.PrivateKey) {
-        self.certificate = certificate
-        self.key = key
-    }
-
     /// Makes an authority with a random serial.
     /// - Throws: `CertificatesError` if the name or the lifetime cannot stand in a certificate.
     package static func create(

@@ -1,3 +1,4 @@
+import RecordModel
 package import Wire
 
 /// What an administrator may do. Each role may do all that those before it may.
@@ -56,14 +57,7 @@ package struct Administrator: Hashable, Sendable, WireMessage {
     /// Whether a text may be a name: 1 to 64 letters, digits and any of `- _ . @`.
     package static func isName(_ text: String) -> Bool {
         (1...64).contains(text.utf8.count)
-            && text.utf8.allSatisfy { byte in
-                switch byte {
-                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                    UInt8(ascii: "0")...UInt8(ascii: "9"):
-                    true
-                default: "-_.@".utf8.contains(byte)
-                }
-            }
+            && text.utf8.allSatisfy { $0.isASCIILetterOrDigit || "-_.@".utf8.contains($0) }
     }
 
     package static var blank: Self { Administrator(name: "", role: .viewer, created: 0) }

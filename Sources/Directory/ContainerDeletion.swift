@@ -16,12 +16,6 @@ package struct ContainerDeletion: Hashable, Sendable {
     /// How long a deleted container can be restored, in milliseconds.
     package static let graceMilliseconds: Int64 = 7 * 86_400_000
 
-    package init(name: String, created: Int64, deleted: Int64) {
-        self.name = name
-        self.created = created
-        self.deleted = deleted
-    }
-
     /// From when on it is purged, in milliseconds since 1970.
     package var restorableUntil: Int64 { deleted + Self.graceMilliseconds }
 

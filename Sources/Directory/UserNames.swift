@@ -2,6 +2,7 @@ import Crypto
 import GRDB
 import RecordModel
 import Synchronization
+import Wire
 
 /// Finds accounts by their user record names. A name is a hash that differs by container, so looking one up backwards
 /// needs an index of the container: 16 bytes an account, made from the tables when it is first needed, and dropped
@@ -148,12 +149,7 @@ package final class UserNames: Sendable {
     }
 
     private static func found(_ name: UInt64, in entries: [Entry]) -> [UInt64] {
-        var (low, high) = (0, entries.count)
-        while low < high {
-            let middle = (low + high) / 2
-            if entries[middle].name < name { low = middle + 1 } else { high = middle }
-        }
-        return entries[low...].prefix { $0.name == name }.map(\.id)
+        entries[entries.prefixEnd { $0.name < name }...].prefix { $0.name == name }.map(\.id)
     }
 
     /// The first half of the 32 digits of a user record name; nil for any other text.

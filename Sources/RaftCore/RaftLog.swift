@@ -1,3 +1,5 @@
+import Wire
+
 /// What a replica knows of its log: where it begins and ends, the term of every entry, and the latest entries
 /// themselves.
 ///
@@ -186,13 +188,8 @@ struct TermRuns: Hashable, Sendable {
     func term(at index: LogIndex) -> Term? {
         // The last entries are asked for most.
         if let last = starts.last, last.index <= index { return last.term }
-        var low = 0
-        var high = starts.count
-        while low < high {
-            let middle = (low + high) / 2
-            if starts[middle].index <= index { low = middle + 1 } else { high = middle }
-        }
-        return low == 0 ? nil : starts[low - 1].term
+        let next = starts.prefixEnd { $0.index <= index }
+        return next == 0 ? nil : starts[next - 1].term
     }
 
     /// The greatest index up to `limit` whose term is at most `term`.

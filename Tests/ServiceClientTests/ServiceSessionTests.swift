@@ -31,7 +31,7 @@ struct ServiceSessionTests {
     func requests() async throws {
         try await ScriptedServer.running({ _, _ in ScriptedAnswer(body: #"{"userRecordName":"_u"}"#) }) { server in
             let session = try ServiceSession(configuration(server))
-            _ = try await session.send(database: "private", action: "zones/list", json: .object([]))
+            _ = try await session.send(database: "private", action: "zones/list", body: Array("{}".utf8))
             _ = try await session.keyValues("set", body: Array("{}".utf8))
             _ = try await session.keyValues("changes", body: Array("{}".utf8))
             #expect(try await session.userRecordName() == "_u")
@@ -54,7 +54,7 @@ struct ServiceSessionTests {
             let clock = TestClock()
             let session = try ServiceSession(configuration(server), waiting: clock.waiting)
             let failure = await #expect(throws: ServiceFailure.self) {
-                try await session.send(database: "private", action: "records/query", json: .object([]))
+                try await session.send(database: "private", action: "records/query", body: Array("{}".utf8))
             }
             #expect(failure?.code == "THROTTLED" && failure?.retryAfterSeconds == 4 && failure?.uuid == "u")
             #expect(clock.pauses == [.seconds(4), .seconds(4)])
@@ -77,7 +77,7 @@ struct ServiceSessionTests {
             try await ScriptedServer.running({ request, _ in Self.answer(request, valid.withLock { $0 }) }) { server in
                 let session = try ServiceSession(configuration(server, file: path))
                 func send() async throws {
-                    _ = try await session.send(database: "private", action: "zones/list", json: .object([]))
+                    _ = try await session.send(database: "private", action: "zones/list", body: Array("{}".utf8))
                 }
                 try await send()
                 try PrivateFile.replace(path, with: "two\n")
@@ -113,7 +113,7 @@ struct ServiceSessionTests {
                 }
                 func send() async throws {
                     _ = try await session.send(
-                        database: "private", action: "records/modify", json: .object([]), idempotencyKey: "k")
+                        database: "private", action: "records/modify", body: Array("{}".utf8), idempotencyKey: "k")
                 }
                 try await send()
                 #expect(try await session.userRecordName() == "_ada")
@@ -158,8 +158,8 @@ struct ServiceSessionTests {
             let clock = TestClock()
             let session = try ServiceSession(configuration(server), waiting: clock.waiting)
             _ = try await session.send(
-                database: "private", action: "records/modify", json: .object([]), idempotencyKey: "k")
-            _ = try await session.send(database: "private", action: "records/query", json: .object([]))
+                database: "private", action: "records/modify", body: Array("{}".utf8), idempotencyKey: "k")
+            _ = try await session.send(database: "private", action: "records/query", body: Array("{}".utf8))
             #expect(server.requests.count == 4 && clock.pauses.count == 2)
             #expect(server.requests.prefix(2).map { $0.headers.first(name: "Idempotency-Key") } == ["k", "k"])
             let error = await #expect(throws: ServiceUnreachable.self) {
@@ -199,7 +199,9 @@ struct ServiceSessionTests {
                 default: break
                 }
             }
-            for _ in 0..<5 { _ = try? await session.send(database: "private", action: "zones/list", json: .object([])) }
+            for _ in 0..<5 {
+                _ = try? await session.send(database: "private", action: "zones/list", body: Array("{}".utf8))
+            }
             #expect(heard.withLock { $0 } == ["out", "in"])
             observation.cancel()
         }
@@ -236,12 +238,12 @@ struct ServiceSessionTests {
             urls: ["http://127.0.0.1:\(try FreePorts.take(1)[0])"], container: "c", apiToken: "api")
         let session = try ServiceSession(configuration)
         let error = await #expect(throws: ServiceUnreachable.self) {
-            try await session.send(database: "public", action: "records/query", json: .object([]))
+            try await session.send(database: "public", action: "records/query", body: Array("{}".utf8))
         }
         #expect(error?.isRefused == true && error?.wasSent == false && error?.isOutcomeUnknown == false)
         let task = Task {
             withUnsafeCurrentTask { $0?.cancel() }
-            _ = try await session.send(database: "public", action: "records/query", json: .object([]))
+            _ = try await session.send(database: "public", action: "records/query", body: Array("{}".utf8))
         }
         await #expect(throws: CancellationError.self) { try await task.value }
     }

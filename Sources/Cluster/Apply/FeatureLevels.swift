@@ -5,18 +5,10 @@ import Wire
 /// What one node's replicas need to know of feature levels.
 package struct FeatureLevels: Sendable {
     /// The levels that this build, as it was started, can follow.
-    var supported: ClosedRange<FeatureLevel>
+    var supported: ClosedRange<FeatureLevel> = FeatureLevel.supported
     /// Makes durable that a replica here comes to a level, before its database says so: an older build must not open
     /// it.
-    var record: @Sendable (FeatureLevel) throws -> Void
-
-    init(
-        supported: ClosedRange<FeatureLevel> = FeatureLevel.supported,
-        record: @escaping @Sendable (FeatureLevel) throws -> Void = { _ in }
-    ) {
-        self.supported = supported
-        self.record = record
-    }
+    var record: @Sendable (FeatureLevel) throws -> Void = { _ in }
 
     /// Why a node cannot be started on what it holds; nil if it can.
     /// - Parameters:

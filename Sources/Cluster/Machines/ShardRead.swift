@@ -187,11 +187,6 @@ package struct RankedRecord: Hashable, Sendable, WireMessage {
     /// The record, with its zone.
     package var json: [UInt8]
 
-    package init(position: [UInt8], json: [UInt8]) {
-        self.position = position
-        self.json = json
-    }
-
     package static var blank: Self { RankedRecord(position: [], json: []) }
 
     package mutating func fields(_ wire: inout WireFields) throws(WireError) {

@@ -20,14 +20,6 @@ package enum SchemaChange: Hashable, Sendable, CustomStringConvertible {
     case removeType(String)
     case removeRole(String)
 
-    /// Whether the step takes something away: data, an index or a permission.
-    package var isRemoval: Bool {
-        switch self {
-        case .addRole, .addType, .addField, .addIndex, .addGrant, .preferNumber: false
-        case .removeIndex, .removeGrant, .removeField, .removeType, .removeRole: true
-        }
-    }
-
     /// Whether the step takes a permission away, on a type that a schema mentions.
     package func isRevocation(in schema: Schema) -> Bool {
         if case .removeGrant(let type, _) = self { schema.type(named: type) != nil } else { false }

@@ -65,18 +65,23 @@ extension String {
 package enum ContainerName {
     /// - Throws: `BAD_REQUEST` where the text cannot be a container's name.
     package static func check(_ name: String) throws(ServiceError) {
-        guard !name.isEmpty, name.utf8.count <= Limits.nameLengthMax, name.utf8.allSatisfy(isAllowed) else {
+        guard !name.isEmpty, name.utf8.count <= Limits.nameLengthMax,
+            name.utf8.allSatisfy({ $0.isASCIILetterOrDigit || "-._".utf8.contains($0) })
+        else {
             throw ServiceError(
                 .badRequest,
                 "the container's name '\(name.prefix(60))' is not possible: 1 to \(Limits.nameLengthMax) ASCII letters, "
                     + "digits, dots, hyphens and underscores are expected, such as iCloud.com.example.app")
         }
     }
+}
 
-    private static func isAllowed(_ byte: UInt8) -> Bool {
-        switch byte {
+extension UInt8 {
+    /// Whether it is one of `a` to `z`, `A` to `Z` and `0` to `9` in ASCII.
+    package var isASCIILetterOrDigit: Bool {
+        switch self {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"):
+            UInt8(ascii: "0")...UInt8(ascii: "9"):
             true
         default: false
         }

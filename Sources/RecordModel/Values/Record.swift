@@ -49,15 +49,7 @@ package struct Fields: Hashable, Sendable, WireCodable {
         position < all.count && !name.precedes(all[position].name)
     }
 
-    private func lowerBound(_ name: String) -> Int {
-        var low = 0
-        var high = all.count
-        while low < high {
-            let middle = (low + high) / 2
-            if all[middle].name.precedes(name) { low = middle + 1 } else { high = middle }
-        }
-        return low
-    }
+    private func lowerBound(_ name: String) -> Int { all.prefixEnd { $0.name.precedes(name) } }
 
     private static let version: UInt64 = 1
     private static let versionTag = 1

@@ -5,14 +5,10 @@ package struct FieldInput: Hashable, Sendable {
     package var type: String?
     package var json: JSONValue
     /// Whether the client marks the value as encrypted.
-    package var isEncrypted: Bool
+    package var isEncrypted = false
+}
 
-    package init(type: String? = nil, json: JSONValue, isEncrypted: Bool = false) {
-        self.type = type
-        self.json = json
-        self.isEncrypted = isEncrypted
-    }
-
+extension FieldInput {
     /// Reads `{value, type}`.
     init(form json: JSONValue) throws(FormError) {
         guard case .object = json else { throw .expected("an object with \"value\" and \"type\"", json) }
@@ -27,12 +23,9 @@ package struct FieldInput: Hashable, Sendable {
 package struct FieldChange: Hashable, Sendable {
     package var name: String
     package var value: FieldInput?
+}
 
-    package init(name: String, value: FieldInput?) {
-        self.name = name
-        self.value = value
-    }
-
+extension FieldChange {
     /// Reads one member of `fields`. Null, `{}` and a null value clear the field.
     init(form member: JSONValue.Member) throws(FormError) {
         if member.key.hasPrefix("___") {

@@ -70,12 +70,6 @@ package struct Job: Hashable, Sendable, WireMessage {
         /// In words.
         package var reason: String
 
-        /// A code and its words.
-        package init(code: ErrorCode, reason: String) {
-            self.code = code
-            self.reason = reason
-        }
-
         package static var blank: Self { Problem(code: .internalError, reason: "") }
 
         package mutating func fields(_ wire: inout WireFields) throws(WireError) {

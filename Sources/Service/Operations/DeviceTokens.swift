@@ -310,12 +310,6 @@ private struct TokenRow {
     /// Whether it differs from what is kept.
     var isChanged = false
 
-    init(token: DeviceToken, version: UInt64, feeds: [Feed]) {
-        self.token = token
-        self.version = version
-        self.feeds = feeds
-    }
-
     private var name: String { "device/" + Hex.encode(token.id) }
 
     static func load(_ token: DeviceToken, in service: RecordService) async throws(RequestFailure) -> TokenRow? {

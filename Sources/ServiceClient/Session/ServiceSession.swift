@@ -74,22 +74,13 @@ package final class ServiceSession: Sendable {
     /// - Parameters:
     ///   - database: `public`, `private` or `shared`.
     ///   - action: such as `records/query`.
+    ///   - body: the request's JSON.
     ///   - idempotencyKey: for what changes something, so that a repeat is done once.
     ///   - patience: how long to go on while the cluster says to come back later; nil for the session's.
     ///   - limit: how long all of it may take; nil for as long as its attempts take.
+    ///   - user: the record name of the user for whom it is; nil for the session's current user.
     /// - Returns: the answer's JSON; items in it may have failed.
     /// - Throws: `ServiceFailure`, `ServiceUnreachable`, `ServiceClientError`, `CancellationError`.
-    package func send(
-        database: String, action: String, json: JSONValue, idempotencyKey: String? = nil, patience: Duration? = nil,
-        limit: Duration? = nil
-    ) async throws -> JSONValue {
-        try await send(
-            database: database, action: action, body: json.serialized(), idempotencyKey: idempotencyKey,
-            patience: patience, limit: limit)
-    }
-
-    /// The same with a body that is JSON already.
-    /// - Parameter user: the record name of the user for whom it is; nil for the session's current user.
     package func send(
         database: String, action: String, body: [UInt8], idempotencyKey: String? = nil, patience: Duration? = nil,
         limit: Duration? = nil, of user: String? = nil

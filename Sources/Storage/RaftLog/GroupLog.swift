@@ -1,4 +1,5 @@
 import RaftCore
+import Wire
 
 /// The places of one group's entries, and the state that must survive collection. It takes 8 bytes an entry and 40 a
 /// run.
@@ -151,13 +152,8 @@ struct GroupLog {
 
     /// The run that holds an index.
     func run(holding index: LogIndex) -> Int? {
-        var low = 0
-        var high = runs.count
-        while low < high {
-            let middle = (low + high) / 2
-            if runs[middle].end <= index { low = middle + 1 } else { high = middle }
-        }
-        return low < runs.count && runs[low].first <= index ? low : nil
+        let place = runs.prefixEnd { $0.end <= index }
+        return place < runs.count && runs[place].first <= index ? place : nil
     }
 
     /// The newest mark up to which entries may go: the durable one if the log has its entry, else the snapshot's.

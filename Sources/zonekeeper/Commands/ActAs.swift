@@ -33,10 +33,7 @@ struct ActAsStartCommand: ClientCommand {
     var write = false
 
     func validate() throws {
-        guard let minutes else { return }
-        guard (1...ActingSession.minutesMax).contains(Int64(minutes)) else {
-            throw ValidationError("--minutes: 1 to \(ActingSession.minutesMax) is expected, not \(minutes)")
-        }
+        if let minutes { try check("--minutes", minutes, 1...Int(ActingSession.minutesMax)) }
     }
 
     func run(on connection: Connection) async throws {

@@ -1,4 +1,3 @@
-import NIOCore
 import NIOHTTP1
 import RecordModel
 import ServiceClient
@@ -25,10 +24,11 @@ struct LimitChange: Sendable {
     /// - Throws: `CommandFailure` if the limits cannot be read or set. Where it is not known whether they were set,
     ///   what was there was put back; where that failed too, the error says what to set by hand.
     mutating func set(_ perSecond: Int, for mix: LoadMix, stop: LoadStop) async throws(CommandFailure) {
-        let answer: ByteBuffer
-        do { answer = try await ask(.GET, body: nil, "read") } catch { throw CommandFailure(error.message) }
-        guard let json = try? JSONParser.parse(Array(answer.readableBytesView)), let limits = json["limits"]?.array
-        else { throw CommandFailure("the limits of \(container) cannot be read: the answer has none") }
+        let answer: ServiceResponse
+        do { answer = try await ask(.GET, body: [], "read") } catch { throw CommandFailure(error.message) }
+        guard let limits = (try? answer.parsed())?["limits"]?.array else {
+            throw CommandFailure("the limits of \(container) cannot be read: the answer has none")
+        }
         var names: [ContainerLimit] = []
         if mix.hasRecords { names += [.requestsPerSecond, .requestsPer100kUsers] }
         if mix.hasKeyValues { names += [.keyValueRequestsPerSecond, .keyValueRequestsPer100kUsers] }
@@ -83,20 +83,20 @@ struct LimitChange: Sendable {
 
     /// Asks one node after the other until one does it, every node at least once. Setting limits twice is the same as
     /// once.
-    private func ask(_ method: HTTPMethod, body: [UInt8]?, _ what: String) async throws(Failure) -> ByteBuffer {
+    private func ask(_ method: HTTPMethod, body: [UInt8], _ what: String) async throws(Failure) -> ServiceResponse {
         let clock = ContinuousClock()
         let end = clock.now + patience
         while true {
             var problem = ""
             for target in client.targets.indices {
-                let answer: (status: Int, body: ByteBuffer)
+                let answer: ServiceResponse
                 do {
                     answer = try await client.exchange(method, path, target: target, bearer: administrator, body: body)
                 } catch {
                     problem = error.message
                     continue
                 }
-                if answer.status == 200 { return answer.body }
+                if answer.status == 200 { return answer }
                 problem = LoadPreparation.failure(answer)
                 if answer.status != 429, answer.status < 500 {
                     throw Failure(message: "the limits of \(container) cannot be \(what): \(problem)", isRefusal: true)

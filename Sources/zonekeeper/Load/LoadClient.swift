@@ -92,7 +92,6 @@ struct LoadClient: Sendable {
     let targets: [LoadTarget]
     private let http: HTTPClient
     private let timeoutSeconds: Int
-    private static let answerBytesMax = 64 << 20
 
     /// - Parameter authority: path of the CA that signed the nodes' certificates; nil for the system's.
     /// - Throws: `CommandFailure` if the authority's file cannot be used.
@@ -109,32 +108,19 @@ struct LoadClient: Sendable {
     /// Closes a client that was never used.
     func shutdownNow() { try? http.syncShutdown() }
 
-    private func template(_ method: HTTPMethod, _ path: String, target: Int) -> HTTPClientRequest {
-        var request = HTTPClientRequest(url: targets[target].base + path)
-        request.method = method
-        if method == .POST || method == .PATCH { request.headers.add(name: "Content-Type", value: "application/json") }
-        return request
-    }
-
-    /// Sends a request of the preparation.
+    /// Sends a request of the preparation, once.
     /// - Throws: `CommandFailure` where there is no answer.
     func exchange(
-        _ method: HTTPMethod, _ path: String, target: Int = 0, bearer: String? = nil, body: [UInt8]? = nil
-    ) async throws(CommandFailure) -> (status: Int, body: ByteBuffer) {
-        var request = template(method, path, target: target)
-        if let bearer { request.headers.add(name: "Authorization", value: "Bearer \(bearer)") }
-        if let body { request.body = .bytes(ByteBuffer(bytes: body)) }
+        _ method: HTTPMethod, _ path: String, target: Int = 0, bearer: String? = nil, body: [UInt8] = []
+    ) async throws(CommandFailure) -> ServiceResponse {
+        let base = targets[target].base
+        var request = ServiceRequest(method, path, body: body, isAdministrative: bearer != nil)
+        (request.patienceSeconds, request.timeoutSeconds) = (0, Int64(timeoutSeconds))
         do {
-            return try await send(request)
+            return try await ServiceClient(http: http, urls: [base], administratorSecret: bearer).send(request)
         } catch {
-            throw CommandFailure("\(targets[target].base) does not answer: \(Self.name(of: error))")
+            throw CommandFailure("a node does not answer: \(error)")
         }
-    }
-
-    private func send(_ request: HTTPClientRequest) async throws -> (Int, ByteBuffer) {
-        let response = try await http.execute(request, timeout: .seconds(Int64(timeoutSeconds)))
-        let body = try await response.body.collect(upTo: Self.answerBytesMax)
-        return (Int(response.status.code), body)
     }
 
     /// A short, stable name: reports count by it.

@@ -2,6 +2,7 @@ import Foundation
 import Glibc
 import NIOCore
 import NIOHTTP1
+import ServiceClient
 
 /// Reads the nodes' counters and this process's CPU time before and after a run.
 struct LoadMeter: Sendable {
@@ -46,10 +47,11 @@ struct LoadMeter: Sendable {
         var counters: [NodeCounters] = []
         for target in client.targets.indices {
             let base = client.targets[target].base
-            let (status, body) = try await client.exchange(
-                .GET, "/admin/1/metrics", target: target, bearer: administrator)
-            guard status == 200 else { throw CommandFailure("\(base)/admin/1/metrics answered HTTP \(status)") }
-            guard let node = NodeCounters(metrics: String(decoding: body.readableBytesView, as: UTF8.self)) else {
+            let answer = try await client.exchange(.GET, "/admin/1/metrics", target: target, bearer: administrator)
+            guard answer.status == 200 else {
+                throw CommandFailure("\(base)/admin/1/metrics answered HTTP \(answer.status)")
+            }
+            guard let node = NodeCounters(metrics: String(decoding: answer.body, as: UTF8.self)) else {
                 throw CommandFailure("\(base)/admin/1/metrics has no counters of the log and the CPU")
             }
             counters.append(node)

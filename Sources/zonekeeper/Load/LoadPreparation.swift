@@ -18,7 +18,7 @@ struct LoadPreparation: Sendable {
     /// - Throws: `CommandFailure` naming a node that does not answer or is not ready; a retry helps once it is.
     func checkNodes() async throws(CommandFailure) {
         for target in client.targets.indices {
-            let (status, _) = try await client.exchange(.GET, "/health/ready", target: target)
+            let status = try await client.exchange(.GET, "/health/ready", target: target).status
             guard status == 200 else {
                 throw CommandFailure(
                     "\(client.targets[target].base) is not ready (HTTP \(status)); wait until `zonekeeper cluster "
@@ -152,30 +152,22 @@ struct LoadPreparation: Sendable {
         var problem = ""
         for attempt in 0..<Self.attempts {
             let answer = try await client.exchange(.POST, path, bearer: bearer, body: body)
-            if answer.status == 200 || answer.status == 201 { return Self.json(answer.body) }
-            let json = Self.json(answer.body)
+            let json = (try? answer.parsed()) ?? .null
+            if answer.status == 200 || answer.status == 201 { return json }
             if let accepted, json["serverErrorCode"]?.string == accepted.rawValue { return json }
             problem = Self.failure(answer)
             // A change of leaders, or of a node's share of a rate, is over soon.
             guard answer.status == 429 || answer.status == 503, !stop.isSet else { break }
-            let outcome = answer.body.withUnsafeReadableBytes {
-                LoadAnswer.judge(status: 429, body: $0, proof: nil)
-            }
-            var pause: UInt64 = min(1_000_000_000, 100_000_000 << UInt64(min(attempt, 4)))
-            if case .throttled(_, let asked?) = outcome { pause = min(asked, Self.pauseMax) }
-            await stop.sleep(for: .nanoseconds(Int64(pause)))
+            let usual = min(1, 0.1 * Double(1 << min(attempt, 4)))
+            await stop.sleep(for: .seconds(min(answer.retryAfterSeconds ?? usual, Self.pauseSecondsMax)))
         }
         throw CommandFailure("\(what): \(problem)")
     }
     private static let attempts = 60
-    private static let pauseMax: UInt64 = 30_000_000_000
+    private static let pauseSecondsMax = 30.0
 
-    private static func json(_ body: ByteBuffer) -> JSONValue {
-        (try? JSONParser.parse(Array(body.readableBytesView))) ?? .null
-    }
-
-    static func failure(_ answer: (status: Int, body: ByteBuffer)) -> String {
-        let json = json(answer.body)
+    static func failure(_ answer: ServiceResponse) -> String {
+        let json = (try? answer.parsed()) ?? .null
         let code = json["serverErrorCode"]?.string ?? "no code"
         return "HTTP \(answer.status), \(code) (\(json["reason"]?.string ?? ""))\(hint(code))"
     }

@@ -85,11 +85,7 @@ extension ClusterFile {
     }
 
     private func check() throws(ClusterFileError) {
-        let isPlain = name.utf8.allSatisfy {
-            (UInt8(ascii: "a")...UInt8(ascii: "z")).contains($0 | 0x20)
-                || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0)
-                || [UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: ".")].contains($0)
-        }
+        let isPlain = name.utf8.allSatisfy { $0.isASCIILetterOrDigit || "-_.".utf8.contains($0) }
         guard isPlain, (1...64).contains(name.utf8.count) else {
             throw ClusterFileError("name", "1 to 64 letters, digits, dots, hyphens and underscores are expected")
         }

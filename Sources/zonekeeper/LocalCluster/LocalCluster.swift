@@ -177,13 +177,9 @@ struct NodeStatus: Hashable, Sendable {
         init() {}
 
         init(_ json: JSONValue?) {
-            fetching = Self.count(json?["fetching"])
-            missing = Self.count(json?["missing"])
+            fetching = Int(json?.amount("fetching") ?? 0)
+            missing = Int(json?.amount("missing") ?? 0)
             missingFiles = json?["missingFiles"]?.array?.compactMap(\.string) ?? []
-        }
-
-        private static func count(_ json: JSONValue?) -> Int {
-            if case .integer(let count)? = json { Int(count) } else { 0 }
         }
 
         /// What to tell people; empty where nothing lacks.
@@ -253,22 +249,11 @@ struct NodeStatus: Hashable, Sendable {
         version = json["version"]?.string ?? ""
         obstacle = json["obstacle"]?.string
         assets = MissingAssets(json["assets"])
-        featureLevel = replicas.compactMap { replica in
-            if case .integer(let level)? = replica["featureLevel"] { Int(level) } else { nil }
-        }.min()
-        waitingEffects = replicas.reduce(0) { sum, replica in
-            guard replica["role"]?.string == "leader", case .integer(let count)? = replica["waitingEffects"] else {
-                return sum
-            }
-            return sum + count
-        }
-        leads = replicas.compactMap { replica in
-            // Group 0 is the directory; shard i is group i + 1.
-            guard replica["role"]?.string == "leader", case .integer(let group)? = replica["group"], group > 0 else {
-                return nil
-            }
-            return Int(group - 1)
-        }.sorted()
+        featureLevel = replicas.compactMap { $0.amount("featureLevel") }.min().map { Int($0) }
+        let led = replicas.filter { $0["role"]?.string == "leader" }
+        waitingEffects = led.reduce(0) { $0 + ($1.amount("waitingEffects") ?? 0) }
+        // Group 0 is the directory; shard i is group i + 1.
+        leads = led.compactMap { $0.amount("group") }.filter { $0 > 0 }.map { Int($0 - 1) }.sorted()
     }
 }
 
