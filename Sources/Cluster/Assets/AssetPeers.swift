@@ -194,10 +194,7 @@ final class AssetTally: Sendable {
 
     /// Waits until a node failed, a majority holds the file, or the time is over.
     func firstWord(within milliseconds: UInt64, on platform: any NodePlatform) async {
-        let expiry = platform.startTask { [self] in
-            do { try await platform.clock.sleep(milliseconds: milliseconds) } catch { return }
-            change { $0.isImpatient = true }
-        }
+        let expiry = platform.startTask(after: milliseconds) { [self] in change { $0.isImpatient = true } }
         defer { expiry.cancel() }
         await withCheckedContinuation { continuation in
             change { $0.firstWord = continuation }
@@ -217,11 +214,8 @@ final class AssetTally: Sendable {
 
     /// Waits for the outcome until the deadline at most; nil is that a majority holds it.
     func result(by deadline: Deadline, on platform: any NodePlatform) async -> AssetError? {
-        let expiry = platform.startTask { [self] in
-            let nanoseconds = UInt64(deadline.nanosecondsLeft(at: platform.clock.now))
-            do { try await platform.clock.sleep(milliseconds: nanoseconds / 1_000_000 + 1) } catch { return }
-            expire()
-        }
+        let nanoseconds = UInt64(deadline.nanosecondsLeft(at: platform.clock.now))
+        let expiry = platform.startTask(after: nanoseconds / 1_000_000 + 1) { [self] in expire() }
         defer { expiry.cancel() }
         return await result()
     }

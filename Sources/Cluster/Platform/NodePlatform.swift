@@ -66,6 +66,18 @@ package protocol Rounds: Sendable {
     func stop()
 }
 
+extension NodePlatform {
+    /// Starts a task that does something after a time, unless it is cancelled before.
+    func startTask(
+        after milliseconds: UInt64, _ body: @escaping @Sendable () async -> Void
+    ) -> Task<Void, Never> {
+        startTask {
+            do { try await clock.sleep(milliseconds: milliseconds) } catch { return }
+            await body()
+        }
+    }
+}
+
 extension WorkPool {
     /// As many as there are.
     package var parallelism: Int { .max }

@@ -310,10 +310,7 @@ final class ConnectionTimeoutHandler: ChannelDuplexHandler {
     // MARK: The clock
 
     private func scheduleLook(_ context: ChannelHandlerContext) {
-        let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
-        timer = context.eventLoop.assumeIsolated().scheduleTask(in: edge.limits.tick) { [weak self] in
-            self?.look(bound.value)
-        }
+        timer = edge.afterTick(of: context) { [weak self] in self?.look($0) }
     }
 
     private func look(_ context: ChannelHandlerContext) {

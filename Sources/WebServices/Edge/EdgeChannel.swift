@@ -41,6 +41,36 @@ final class Edge: Sendable {
         return id.text
     }
 
+    /// Writes a part of an answer's body, and counts it until the connection has taken it.
+    /// - Returns: the end of the count; nil where nothing is counted, or the connection is closed as too much waits.
+    @discardableResult
+    func send(
+        _ data: NIOAny, _ count: Int, for load: AddressLoad?, on context: ChannelHandlerContext,
+        _ promise: EventLoopPromise<Void>?
+    ) -> EventLoopFuture<Void>? {
+        guard let load else {
+            context.write(data, promise: promise)
+            return nil
+        }
+        guard book.beginSending(count, to: load) else {
+            counters.count(.unsent)
+            promise?.fail(ChannelError.ioOnClosedChannel)
+            context.close(promise: nil)
+            return nil
+        }
+        let taken = promise ?? context.eventLoop.makePromise(of: Void.self)
+        taken.futureResult.whenComplete { [book] _ in book.taken(count, by: load) }
+        context.write(data, promise: taken)
+        return taken.futureResult
+    }
+
+    /// Has the clock looked at after a tick.
+    func afterTick(
+        of context: ChannelHandlerContext, _ look: @escaping (ChannelHandlerContext) -> Void
+    ) -> Scheduled<Void> {
+        context.eventLoop.assumeIsolated().scheduleTask(in: limits.tick) { look(context) }
+    }
+
     /// A connection was beyond a limit, which the operator should hear of, once a minute.
     func overLimit(_ refusal: EdgeRefusal) {
         counters.count(.overLimit)

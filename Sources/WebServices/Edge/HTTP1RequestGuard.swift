@@ -179,24 +179,10 @@ final class HTTP1RequestGuard: ChannelDuplexHandler, RemovableChannelHandler {
             let written = promise ?? context.eventLoop.makePromise(of: Void.self)
             context.writeAndFlush(data, promise: written)
             end(context, after: written.futureResult)
-        case .body(.byteBuffer(let buffer)): write(context, data, buffer.readableBytes, promise)
+        case .body(.byteBuffer(let buffer)):
+            edge.send(data, buffer.readableBytes, for: watcher.load, on: context, promise)
         default: context.write(data, promise: promise)
         }
-    }
-
-    /// Writes a part of an answer's body, and counts it until the connection has taken it.
-    private func write(
-        _ context: ChannelHandlerContext, _ data: NIOAny, _ count: Int, _ promise: EventLoopPromise<Void>?
-    ) {
-        guard let load = watcher.load else { return context.write(data, promise: promise) }
-        guard edge.book.beginSending(count, to: load) else {
-            edge.counters.count(.unsent)
-            promise?.fail(ChannelError.ioOnClosedChannel)
-            return context.close(promise: nil)
-        }
-        let taken = promise ?? context.eventLoop.makePromise(of: Void.self)
-        taken.futureResult.whenComplete { [edge] _ in edge.book.taken(count, by: load) }
-        context.write(data, promise: taken)
     }
 
     /// Closes once the last answer is out, and at once unless something may still be coming in: closing over bytes that

@@ -106,30 +106,17 @@ final class HTTP2StreamGuard: ChannelDuplexHandler, RemovableChannelHandler {
             // What is said of a connection has no place in HTTP/2, and would cost the client its answer.
             head.headerFields[.connection] = nil
             context.write(wrapOutboundOut(.head(head)), promise: promise)
-        case .body(let buffer): write(context, data, buffer.readableBytes, promise)
+        case .body(let buffer):
+            let count = buffer.readableBytes
+            guard let taken = edge.send(data, count, for: load, on: context, promise) else { return }
+            pendingBytes += count
+            let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
+            taken.whenComplete { _ in
+                bound.value.pendingBytes -= count
+                bound.value.sentBytes += count
+            }
         case .end: context.write(data, promise: promise)
         }
-    }
-
-    /// Writes a part of the answer's body, and counts it until the connection has taken it.
-    private func write(
-        _ context: ChannelHandlerContext, _ data: NIOAny, _ count: Int, _ promise: EventLoopPromise<Void>?
-    ) {
-        guard let load else { return context.write(data, promise: promise) }
-        guard edge.book.beginSending(count, to: load) else {
-            edge.counters.count(.unsent)
-            promise?.fail(ChannelError.ioOnClosedChannel)
-            return context.close(promise: nil)
-        }
-        let taken = promise ?? context.eventLoop.makePromise(of: Void.self)
-        pendingBytes += count
-        let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
-        taken.futureResult.whenComplete { [edge] _ in
-            edge.book.taken(count, by: load)
-            bound.value.pendingBytes -= count
-            bound.value.sentBytes += count
-        }
-        context.write(data, promise: taken)
     }
 
     /// Answers, and ends the request soon, whether or not the client takes the answer.
@@ -156,10 +143,7 @@ final class HTTP2StreamGuard: ChannelDuplexHandler, RemovableChannelHandler {
     // MARK: The clock
 
     private func scheduleLook(_ context: ChannelHandlerContext) {
-        let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
-        timer = context.eventLoop.assumeIsolated().scheduleTask(in: edge.limits.tick) { [weak self] in
-            self?.look(bound.value)
-        }
+        timer = edge.afterTick(of: context) { [weak self] in self?.look($0) }
     }
 
     private func look(_ context: ChannelHandlerContext) {

@@ -121,30 +121,26 @@ struct EdgeRefusal: Hashable, Sendable {
     }
 
     static func tooManyConnections(_ connectionsMax: Int) -> EdgeRefusal {
-        EdgeRefusal(
-            503,
-            ServiceError(
-                .tryAgainLater,
-                "this node has \(connectionsMax) connections already; try another node, or this one later",
-                retryAfterSeconds: 5), rule: "connections", limit: connectionsMax)
+        .later(
+            "this node has \(connectionsMax) connections already; try another node, or this one later",
+            after: 5, "connections", limit: connectionsMax)
     }
 
     static func tooManyConnectionsOfAddress(_ connectionsMax: Int) -> EdgeRefusal {
-        EdgeRefusal(
-            503,
-            ServiceError(
-                .tryAgainLater,
-                "your address has \(connectionsMax) connections to this node already; use those that you have",
-                retryAfterSeconds: 5), rule: "connectionsPerAddress", limit: connectionsMax)
+        .later(
+            "your address has \(connectionsMax) connections to this node already; use those that you have",
+            after: 5, "connectionsPerAddress", limit: connectionsMax)
     }
 
     static func tooMuchUnsent(_ bytesMax: Int) -> EdgeRefusal {
-        EdgeRefusal(
-            503,
-            ServiceError(
-                .tryAgainLater,
-                "more than \(bytesMax) bytes of answers wait for your address to take them; read those first",
-                retryAfterSeconds: 1), rule: "unsentBytes", limit: bytesMax)
+        .later(
+            "more than \(bytesMax) bytes of answers wait for your address to take them; read those first",
+            after: 1, "unsentBytes", limit: bytesMax)
+    }
+
+    private static func later(_ reason: String, after seconds: Double, _ rule: String, limit: Int) -> EdgeRefusal {
+        let error = ServiceError(.tryAgainLater, reason, retryAfterSeconds: seconds)
+        return EdgeRefusal(503, error, rule: rule, limit: limit)
     }
 
     static func method(_ name: String) -> EdgeRefusal {
@@ -164,12 +160,9 @@ struct EdgeRefusal: Hashable, Sendable {
     }
 
     static func pipelined(_ requestsMax: Int) -> EdgeRefusal {
-        EdgeRefusal(
-            503,
-            ServiceError(
-                .tryAgainLater,
-                "\(requestsMax) requests of this connection wait for answers already; read those first",
-                retryAfterSeconds: 0), rule: "pipelinedRequests", limit: requestsMax)
+        .later(
+            "\(requestsMax) requests of this connection wait for answers already; read those first",
+            after: 0, "pipelinedRequests", limit: requestsMax)
     }
 
     /// The head and body of the answer in HTTP/1.

@@ -97,6 +97,23 @@ extension WaitingClusterSuites.AssetClusterTests {
         try listFolder(at: cluster.dataPath(id) + "/assets/incoming")
     }
 
+    private func expectUnavailable(_ body: () async throws -> Void) async throws {
+        let error = try #require(await #expect(throws: AssetError.self, performing: body))
+        guard case .unavailable = error else { throw error }
+    }
+
+    /// Three nodes that wait for pieces however long they take, and leave their files alone; the disk is the third's.
+    private func patientCluster(
+        _ disk: GatedDisk, _ change: (inout NodeSettings) -> Void = { _ in }
+    ) async throws -> TestCluster {
+        try await cluster(3) { settings in
+            settings.assets.pieceMilliseconds = 3_600_000
+            settings.assets.scrubPauseMilliseconds = 3_600_000
+            if settings.nodeID == NodeID(3) { settings.assets.disk = disk }
+            change(&settings)
+        }
+    }
+
     @Test("a fetch whose only peer falls silent fails in time, leaves nothing, and is tried again")
     func peerSilent() async throws {
         let disk = GatedDisk(place: 600_000)
@@ -107,26 +124,10 @@ extension WaitingClusterSuites.AssetClusterTests {
         let bytes = bytes(1_500_000)
         let asset = try await upload(bytes, to: cluster.node(3))
         let puller = try cluster.node(1)
-        do {
-            try await puller.assets.pull(asset, from: [NodeID(3), NodeID(2)])
-            Issue.record("a file was fetched of which half was sent")
-        } catch {
-            // Not that nobody has it: one did not answer.
-            guard case .unavailable = error else {
-                Issue.record("\(error)")
-                return
-            }
-        }
+        // Not that nobody has it: one did not answer.
+        try await expectUnavailable { try await puller.assets.pull(asset, from: [NodeID(3), NodeID(2)]) }
         #expect(try incoming(cluster, 1).isEmpty && puller.assetCounts.failedPulls == 1)
-        do {
-            _ = try await download(asset, from: puller)
-            Issue.record("a file was read of which half was sent")
-        } catch {
-            guard case AssetError.unavailable = error else {
-                Issue.record("\(error)")
-                return
-            }
-        }
+        try await expectUnavailable { _ = try await download(asset, from: puller) }
         disk.open()
         try await puller.assets.pull(asset, from: [NodeID(3)])
         #expect(try await download(asset, from: puller) == bytes)
@@ -136,11 +137,8 @@ extension WaitingClusterSuites.AssetClusterTests {
     @Test("a fetch whose peer goes in the middle goes on at the next one, behind what is there")
     func peerGoes() async throws {
         let (disk, other) = (GatedDisk(place: 600_000), WatchedDisk())
-        let cluster = try await cluster(3) { settings in
-            // A peer that is gone is not waited for.
-            settings.assets.pieceMilliseconds = 3_600_000
-            settings.assets.scrubPauseMilliseconds = 3_600_000
-            if settings.nodeID == NodeID(3) { settings.assets.disk = disk }
+        // A peer that is gone is not waited for.
+        let cluster = try await patientCluster(disk) { settings in
             if settings.nodeID == NodeID(2) { settings.assets.disk = other }
         }
         let bytes = bytes(1_500_000)
@@ -163,11 +161,7 @@ extension WaitingClusterSuites.AssetClusterTests {
     @Test("a peer that reads as many pieces as it may is asked again after a pause, and not passed over")
     func peerBusy() async throws {
         let disk = GatedDisk(place: 600_000)
-        let cluster = try await cluster(3) { settings in
-            settings.assets.pieceMilliseconds = 3_600_000
-            settings.assets.scrubPauseMilliseconds = 3_600_000
-            if settings.nodeID == NodeID(3) { settings.assets.disk = disk }
-        }
+        let cluster = try await patientCluster(disk)
         let bytes = bytes(1_500_000)
         let asset = try await upload(bytes, to: cluster.node(3))
         let (puller, peer) = (try cluster.node(1), try cluster.node(3))
@@ -261,20 +255,12 @@ extension WaitingClusterSuites.AssetClusterTests {
     @Test("a request ends at its deadline however long nodes fetch a file; what they fetch serves the next one")
     func heldTooLate() async throws {
         let disk = GatedDisk(place: 600_000)
-        let cluster = try await cluster(3) { settings in
-            settings.assets.pieceMilliseconds = 3_600_000
-            settings.assets.holdMilliseconds = 3_600_000
-            settings.assets.scrubPauseMilliseconds = 3_600_000
-            if settings.nodeID == NodeID(3) { settings.assets.disk = disk }
-        }
+        let cluster = try await patientCluster(disk) { $0.assets.holdMilliseconds = 3_600_000 }
         let asset = try await upload(bytes(1_500_000), to: cluster.node(3))
         let node = try cluster.node(1)
         let group = node.map.group(of: Commands.zone)
-        do {
+        try await expectUnavailable {
             try await node.holdAsset(asset, in: group, by: node.deadline(milliseconds: 300))
-            Issue.record("a file is held that nobody could read")
-        } catch {
-            guard case .unavailable = error else { throw error }
         }
         disk.open()
         try await node.holdAsset(asset, in: group, by: node.deadline(milliseconds: 3_600_000))
