@@ -165,98 +165,41 @@ package enum AssetURL {
     }
 }
 
-extension AssetUploadTicket {
-    /// 1 zone, 2 type, 3 field, 4 uploader, 5 most bytes, 6 expiry.
-    package func encode(to writer: inout WireWriter) {
-        writer.field(1) { zone.encode(to: &$0) }
-        writer.field(2, recordType)
-        writer.field(3, field)
-        writer.field(4, uploader)
-        writer.field(5, bytesMax)
-        writer.field(6, signed: expires)
+extension AssetUploadTicket: WireMessage {
+    package static var blank: Self {
+        AssetUploadTicket(zone: .blank, recordType: "", field: "", uploader: "", bytesMax: 0, expires: 0)
     }
 
-    /// - Throws: `WireError` where a part is missing or malformed.
-    package init(from reader: inout WireReader) throws(WireError) {
-        var zone: ZoneKey?
-        var (type, field, uploader) = ("", "", "")
-        var bytesMax: UInt64 = 0
-        var expires: Int64 = 0
-        while let number = try reader.nextField() {
-            switch number {
-            case 1: zone = try reader.message()
-            case 2: type = try reader.string()
-            case 3: field = try reader.string()
-            case 4: uploader = try reader.string()
-            case 5: bytesMax = try reader.unsigned()
-            case 6: expires = try reader.signed()
-            default: try reader.skip()
-            }
-        }
-        guard let zone else { throw .missingField(1) }
-        self.init(
-            zone: zone, recordType: type, field: field, uploader: uploader, bytesMax: bytesMax, expires: expires)
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.required(1, &zone)
+        try wire.field(2, &recordType)
+        try wire.field(3, &field)
+        try wire.field(4, &uploader)
+        try wire.field(5, &bytesMax)
+        try wire.field(6, &expires)
     }
 }
 
-extension AssetReceipt {
-    /// 1 asset, 2 zone, 3 type, 4 field, 5 user, 7 expiry; 6 was the node that took the upload.
-    package func encode(to writer: inout WireWriter) {
-        writer.field(1) { asset.encode(to: &$0) }
-        writer.field(2) { zone.encode(to: &$0) }
-        if let recordType { writer.field(3, recordType) }
-        if let field { writer.field(4, field) }
-        writer.field(5, user)
-        writer.field(7, signed: expires)
-    }
+extension AssetReceipt: WireMessage {
+    package static var blank: Self { AssetReceipt(asset: .blank, zone: .blank, user: "", expires: 0) }
 
-    /// - Throws: `WireError` where a part is missing or malformed.
-    package init(from reader: inout WireReader) throws(WireError) {
-        var asset: AssetReference?
-        var zone: ZoneKey?
-        var (type, field): (String?, String?)
-        var user = ""
-        var expires: Int64 = 0
-        while let number = try reader.nextField() {
-            switch number {
-            case 1: asset = try reader.message()
-            case 2: zone = try reader.message()
-            case 3: type = try reader.string()
-            case 4: field = try reader.string()
-            case 5: user = try reader.string()
-            case 7: expires = try reader.signed()
-            default: try reader.skip()
-            }
-        }
-        guard let asset else { throw .missingField(1) }
-        guard let zone else { throw .missingField(2) }
-        self.init(asset: asset, zone: zone, recordType: type, field: field, user: user, expires: expires)
+    /// 6 was the node that took the upload.
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.required(1, &asset)
+        try wire.required(2, &zone)
+        try wire.field(3, &recordType)
+        try wire.field(4, &field)
+        try wire.field(5, &user)
+        try wire.field(7, &expires)
     }
 }
 
-extension AssetDownloadTicket {
-    /// 1 asset, 2 zone, 3 expiry.
-    package func encode(to writer: inout WireWriter) {
-        writer.field(1) { asset.encode(to: &$0) }
-        writer.field(2) { zone.encode(to: &$0) }
-        writer.field(3, signed: expires)
-    }
+extension AssetDownloadTicket: WireMessage {
+    package static var blank: Self { AssetDownloadTicket(asset: .blank, zone: .blank, expires: 0) }
 
-    /// - Throws: `WireError` where a part is missing or malformed.
-    package init(from reader: inout WireReader) throws(WireError) {
-        var asset: AssetReference?
-        var zone: ZoneKey?
-        var expires: Int64 = 0
-        while let number = try reader.nextField() {
-            switch number {
-            case 1: asset = try reader.message()
-            case 2: zone = try reader.message()
-            case 3: expires = try reader.signed()
-            default: try reader.skip()
-            }
-        }
-        guard let asset else { throw .missingField(1) }
-        guard let zone else { throw .missingField(2) }
-        self.init(asset: asset, zone: zone, expires: expires)
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.required(1, &asset)
+        try wire.required(2, &zone)
+        try wire.field(3, &expires)
     }
 }

@@ -48,11 +48,7 @@ extension DirectoryRead: WireCodable {
         switch self {
         case .position: break
         case .audit(let log, let after, let limit):
-            writer.field(1) { audit in
-                audit.field(1, after)
-                audit.field(2, limit)
-                if log != .changes { audit.field(3, log.rawValue) }
-            }
+            AuditPart(after: after, limit: limit, log: log).write(1, to: &writer)
         case .search(let search): search.write(2, to: &writer)
         }
     }
@@ -60,29 +56,27 @@ extension DirectoryRead: WireCodable {
     package init(from reader: inout WireReader) throws(WireError) {
         self = .position
         while let field = try reader.nextField() {
-            if field == 2 {
-                self = .search(try reader.message())
-                continue
+            switch field {
+            case 1:
+                let part = try reader.message(AuditPart.self)
+                self = .audit(part.log, after: part.after, limit: part.limit)
+            case 2: self = .search(try reader.message())
+            default: try reader.skip()
             }
-            guard field == 1 else {
-                try reader.skip()
-                continue
-            }
-            var nested = try reader.nested()
-            var after: UInt64 = 0
-            var limit: UInt64 = 0
-            var log = AuditLog.changes
-            while let field = try nested.nextField() {
-                switch field {
-                case 1: after = try nested.unsigned()
-                case 2: limit = try nested.unsigned()
-                case 3:
-                    guard let named = AuditLog(rawValue: try nested.string()) else { throw .invalidValue(field: 3) }
-                    log = named
-                default: try nested.skip()
-                }
-            }
-            self = .audit(log, after: after, limit: limit)
+        }
+    }
+
+    private struct AuditPart: WireMessage {
+        var after: UInt64
+        var limit: UInt64
+        var log: AuditLog
+
+        static var blank: Self { AuditPart(after: 0, limit: 0, log: .changes) }
+
+        mutating func fields(_ wire: inout WireFields) throws(WireError) {
+            try wire.field(1, &after)
+            try wire.field(2, &limit)
+            try wire.field(3, &log, unless: .changes)
         }
     }
 }

@@ -2,7 +2,7 @@ package import RecordModel
 package import Wire
 
 /// What became of a batch. Everything but `applied` left the store as it was.
-package enum KeyValueOutcome: Hashable, Sendable, WireCodable {
+package enum KeyValueOutcome: Hashable, Sendable, WireUnion {
     /// The new version of each write's key, in the order of the writes; nil where a key was to be deleted that was
     /// not there.
     case applied(versions: [ChangeTag?], usage: KeyValueUsage)
@@ -23,36 +23,21 @@ package enum KeyValueOutcome: Hashable, Sendable, WireCodable {
                     nested.field(3) { version?.encode(to: &$0) }
                 }
             }
-        case .refused(let refusal):
-            writer.field(2) { refusal.encode(to: &$0) }
-        case .conflict(let conflicts):
-            writer.field(3) { nested in
-                for conflict in conflicts { nested.field(1) { conflict.encode(to: &$0) } }
-            }
+        case .refused(let refusal): refusal.write(2, to: &writer)
+        case .conflict(let conflicts): writer.parts(3, conflicts)
         }
     }
 
-    /// Reads the fields. Unknown ones are skipped.
-    package init(from reader: inout WireReader) throws(WireError) {
-        var outcome: KeyValueOutcome?
-        while let field = try reader.nextField() {
-            switch field {
-            case 1:
-                var nested = try reader.nested()
-                outcome = try Self.applied(from: &nested)
-            case 2: outcome = .refused(try reader.message())
-            case 3:
-                var nested = try reader.nested()
-                var conflicts: [KeyValueConflict] = []
-                while let field = try nested.nextField() {
-                    if field == 1 { conflicts.append(try nested.message()) } else { try nested.skip() }
-                }
-                outcome = .conflict(conflicts)
-            default: try reader.skip()
-            }
+    /// Reads the current field.
+    package init?(_ number: Int, from reader: inout WireReader) throws(WireError) {
+        switch number {
+        case 1:
+            var nested = try reader.nested()
+            self = try Self.applied(from: &nested)
+        case 2: self = .refused(try reader.message())
+        case 3: self = try reader.parts { .conflict($0) }
+        default: return nil
         }
-        guard let outcome else { throw .missingField(1) }
-        self = outcome
     }
 
     private static func applied(from reader: inout WireReader) throws(WireError) -> KeyValueOutcome {

@@ -1,5 +1,6 @@
 import RecordModel
 import Testing
+import Wire
 
 @testable import Directory
 
@@ -29,6 +30,20 @@ struct AssetTicketTests {
         #expect(secret.ticket(secret.bytes(of: receipt), as: AssetReceipt.self) == receipt)
         #expect(secret.ticket(secret.bytes(of: any), as: AssetReceipt.self) == any)
         #expect(secret.ticket(secret.bytes(of: download), as: AssetDownloadTicket.self) == download)
+    }
+
+    @Test("their bytes are those that earlier builds gave out")
+    func bytes() {
+        func part(_ key: UInt8, _ bytes: [UInt8]) -> [UInt8] { [key, UInt8(bytes.count)] + bytes }
+        let file: [UInt8] = part(10, asset.sha256) + [16, 0xD2, 0x09]
+        let place = zone.encoded()
+        let (item, field, user) = (Array("Item".utf8), Array("file".utf8), Array("_u".utf8))
+        let fileAndPlace: [UInt8] = part(10, file) + part(18, place)
+        let uploadTexts: [UInt8] = part(18, item) + part(26, field) + part(34, user)
+        #expect(upload.encoded() == part(10, place) + uploadTexts + [40, 99, 48, 0xD0, 0x0F])
+        let receiptTexts: [UInt8] = part(26, item) + part(34, field) + part(42, user)
+        #expect(receipt.encoded() == fileAndPlace + receiptTexts + [56, 0xD0, 0x0F])
+        #expect(download.encoded() == fileAndPlace + [24, 0xD0, 0x0F])
     }
 
     @Test("no bit of one can be changed, none is cut, and no other cluster's is taken")

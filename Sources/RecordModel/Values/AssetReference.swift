@@ -3,9 +3,9 @@ package import Wire
 /// A file that a record names: by its bytes, so equal files are one.
 package struct AssetReference: Hashable, Sendable, CustomStringConvertible {
     /// The SHA-256 of the file's bytes; 32 bytes.
-    package let sha256: [UInt8]
+    package private(set) var sha256: [UInt8]
     /// The file's size in bytes.
-    package let size: UInt64
+    package private(set) var size: UInt64
 
     /// - Parameters:
     ///   - sha256: 32 bytes; anything else is a programmer error.
@@ -33,29 +33,18 @@ package struct AssetReference: Hashable, Sendable, CustomStringConvertible {
     package static let countedBytes = 40
 }
 
-extension AssetReference: WireCodable {
-    /// 1 SHA-256, 2 size.
-    package func encode(to writer: inout WireWriter) {
-        writer.field(1, sha256)
-        writer.field(2, size)
+extension AssetReference: WireMessage {
+    package static let blank = AssetReference(sha256: Array(repeating: 0, count: hashBytes), size: 0)
+
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.required(1, &sha256)
+        try wire.required(2, &size)
     }
 
-    /// - Throws: `WireError` if a part is missing, or is no hash or size; a retry does not help.
-    package init(from reader: inout WireReader) throws(WireError) {
-        var sha256: [UInt8]?
-        var size: UInt64?
-        while let field = try reader.nextField() {
-            switch field {
-            case 1: sha256 = try reader.array()
-            case 2: size = try reader.unsigned()
-            default: try reader.skip()
-            }
-        }
-        let hash = try required(sha256, 1)
-        let bytes = try required(size, 2)
-        guard hash.count == Self.hashBytes else { throw .invalidValue(field: 1) }
-        guard bytes <= Self.sizeMax else { throw .invalidValue(field: 2) }
-        self.init(sha256: hash, size: bytes)
+    /// - Throws: `WireError` if a part is no hash or size; a retry does not help.
+    package mutating func check() throws(WireError) {
+        guard sha256.count == Self.hashBytes else { throw .invalidValue(field: 1) }
+        guard size <= Self.sizeMax else { throw .invalidValue(field: 2) }
     }
 }
 

@@ -68,39 +68,32 @@ struct DatabaseWideQuery {
 }
 
 /// The bytes of a marker of a query over a whole database.
-private struct Marker: WireCodable {
+private struct Marker: WireMessage {
     /// What the query was; a marker of another one is refused.
     var query: UInt64
     var position: [UInt8]
-
-    /// FNV-1a of the query and its database: the same on every node.
-    static func hash(_ query: Query, of database: DatabaseKey) -> UInt64 {
-        fnv1a(database.encoded() + query.encoded())
-    }
+    /// Tells it from the cursor of a query over one zone, which has no such field.
+    private var isWide = true
 
     init(query: UInt64, position: [UInt8]) {
         self.query = query
         self.position = position
     }
 
-    /// 1 query hash, 2 position. Number 3 tells it from the cursor of a query over one zone.
-    func encode(to writer: inout WireWriter) {
-        writer.field(1, query)
-        writer.field(2, position)
-        writer.field(3, true)
+    /// FNV-1a of the query and its database: the same on every node.
+    static func hash(_ query: Query, of database: DatabaseKey) -> UInt64 {
+        fnv1a(database.encoded() + query.encoded())
     }
 
-    init(from reader: inout WireReader) throws(WireError) {
-        self.init(query: 0, position: [])
-        var isWide = false
-        while let field = try reader.nextField() {
-            switch field {
-            case 1: query = try reader.unsigned()
-            case 2: position = try reader.array()
-            case 3: isWide = try reader.bool()
-            default: try reader.skip()
-            }
-        }
+    static var blank: Self { Marker(query: 0, position: []) }
+
+    mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.field(1, &query)
+        try wire.field(2, &position)
+        try wire.required(3, &isWide)
+    }
+
+    mutating func check() throws(WireError) {
         guard isWide else { throw .missingField(3) }
     }
 }

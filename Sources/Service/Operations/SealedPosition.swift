@@ -108,54 +108,33 @@ struct DatabaseToken: Hashable, Sendable {
     }
 }
 
-extension DatabaseToken: WireCodable {
-    /// 4 database, 5 a place each (1 group, 2 incarnation, 3 position), 6 turn. The numbers are others than those of a
-    /// zone's token, so that one is never taken for the other.
-    func encode(to writer: inout WireWriter) {
-        writer.field(4, database)
-        if turn != 0 { writer.field(6, turn) }
-        for group in places.keys.sorted() {
-            guard let place = places[group] else { continue }
-            writer.field(5) { nested in
-                nested.field(1, group)
-                nested.field(2, place.incarnation)
-                nested.field(3, place.position)
-            }
-        }
+extension DatabaseToken: WireMessage {
+    private init(database: UInt64) { self.database = database }
+
+    static var blank: Self { DatabaseToken(database: 0) }
+
+    /// The numbers are others than those of a zone's token, so that one is never taken for the other.
+    mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.required(4, &database)
+        try wire.field(6, &turn, unless: 0)
+        try wire.field(5, &placesByGroup)
     }
 
-    init(from reader: inout WireReader) throws(WireError) {
-        var database: UInt64?
-        var places: [UInt64: Place] = [:]
-        var turn: UInt64 = 0
-        while let field = try reader.nextField() {
-            switch field {
-            case 4: database = try reader.unsigned()
-            case 5:
-                let (group, place) = try Self.place(from: try reader.nested())
-                places[group] = place
-            case 6: turn = try reader.unsigned()
-            default: try reader.skip()
-            }
-        }
-        guard let database else { throw .missingField(4) }
-        self.database = database
-        self.places = places
-        self.turn = turn
+    private var placesByGroup: [GroupPlace] {
+        get { places.sorted { $0.key < $1.key }.map { GroupPlace(group: $0.key, place: $0.value) } }
+        set { places = Dictionary(newValue.map { ($0.group, $0.place) }) { $1 } }
     }
 
-    private static func place(from reader: WireReader) throws(WireError) -> (UInt64, Place) {
-        var reader = reader
-        var group: UInt64 = 0
-        var place = Place()
-        while let field = try reader.nextField() {
-            switch field {
-            case 1: group = try reader.unsigned()
-            case 2: place.incarnation = try reader.unsigned()
-            case 3: place.position = try reader.unsigned()
-            default: try reader.skip()
-            }
+    private struct GroupPlace: WireMessage {
+        var group: UInt64
+        var place: Place
+
+        static var blank: Self { GroupPlace(group: 0, place: Place()) }
+
+        mutating func fields(_ wire: inout WireFields) throws(WireError) {
+            try wire.field(1, &group)
+            try wire.field(2, &place.incarnation)
+            try wire.field(3, &place.position)
         }
-        return (group, place)
     }
 }

@@ -64,27 +64,13 @@ struct StoreJournal: Sendable {
     }
 }
 
-extension StoreJournal.News: WireCodable {
-    /// 1 and 2 the mark, 3 whether the hashes that follow (4) are all.
-    func encode(to writer: inout WireWriter) {
-        writer.field(1, mark.journal)
-        writer.field(2, mark.count)
-        guard let changed else { return }
-        writer.field(3, true)
-        for hash in changed { writer.field(4, hash) }
-    }
+extension StoreJournal.News: WireMessage {
+    static var blank: Self { Self(mark: StoreJournal.Mark(journal: 0, count: 0), changed: nil) }
 
-    init(from reader: inout WireReader) throws(WireError) {
-        self.init(mark: StoreJournal.Mark(journal: 0, count: 0), changed: nil)
-        while let field = try reader.nextField() {
-            switch field {
-            case 1: mark.journal = try reader.unsigned()
-            case 2: mark.count = try reader.unsigned()
-            case 3: changed = try reader.bool() ? [] : nil
-            case 4: changed?.append(try reader.unsigned())
-            default: try reader.skip()
-            }
-        }
+    mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.field(1, &mark.journal)
+        try wire.field(2, &mark.count)
+        try wire.field(3, &changed, members: 4)
     }
 }
 
