@@ -6,6 +6,7 @@ import RaftCore
 import RecordModel
 import Storage
 import Synchronization
+import TestSupport
 import Testing
 import Wire
 
@@ -36,16 +37,12 @@ struct KeptTransactionTests {
         var reports: [Applier.Progress] = []
         #expect(applier.enqueue(.entries([entry], completions: [:])))
         applier.drain { reports.append($0) }
-        guard case .failed? = reports.last else {
-            Issue.record("the first try did not fail: \(reports)")
-            return
-        }
+        guard case .failed? = reports.last else { throw TestFailure("the first try did not fail: \(reports)") }
         #expect(!directory.snapshot.isSignUpOpen)
         #expect(applier.reschedule())
         applier.drain { reports.append($0) }
         guard reports.count == 2, case .applied(let position, nil)? = reports.last else {
-            Issue.record("the second try did not succeed: \(reports)")
-            return
+            throw TestFailure("the second try did not succeed: \(reports)")
         }
         #expect(position == entry.position)
         #expect(directory.snapshot.isSignUpOpen)

@@ -1,4 +1,5 @@
 import RecordModel
+import TestSupport
 import Testing
 
 extension Conformance {
@@ -28,10 +29,7 @@ extension Conformance {
                 #expect(try await home.adminCall("DELETE", path).status == 400)
             }
             let deletion = try await home.admin("DELETE", "containers?name=\(name)&confirm=\(name)")
-            guard case .integer(let deleted)? = deletion["deleted"] else {
-                Issue.record("\(deletion)")
-                return
-            }
+            guard case .integer(let deleted)? = deletion["deleted"] else { throw TestFailure("\(deletion)") }
             #expect(deletion["restorableUntil"] == .integer(deleted + 7 * 86_400_000))
             for answer in try await saved() {
                 expectFailure(answer, 404, "NOT_FOUND", "no container '\(name)' any more: it was deleted on ")

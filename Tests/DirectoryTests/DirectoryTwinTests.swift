@@ -1,4 +1,5 @@
 import GRDB
+import RaftCore
 import RecordModel
 import Testing
 
@@ -89,10 +90,10 @@ extension DirectoryChange {
 private struct RandomCommands {
     static let containers = ["c0", "c1", "c2"]
     private static let limits: [ContainerLimit] = [.userBytes, .requestsPerSecond, .databaseRecords]
-    private var generator: SeededGenerator
+    private var generator: SplitMix64
     private var time: Int64 = 0
 
-    init(seed: UInt64) { generator = SeededGenerator(seed: seed) }
+    init(seed: UInt64) { generator = SplitMix64(seed: seed) }
 
     private mutating func number(_ count: Int) -> Int { Int.random(in: 0..<count, using: &generator) }
     private mutating func bool() -> Bool { Bool.random(using: &generator) }

@@ -1,3 +1,4 @@
+import RaftCore
 import Testing
 
 @testable import Directory
@@ -77,7 +78,7 @@ struct SessionCacheTests {
 
     @Test("random use, readings and ends: it never has a session that is over, like a naive twin", arguments: 1...8)
     func twin(seed: UInt64) {
-        var random = SeededGenerator(seed: seed)
+        var random = SplitMix64(seed: seed)
         var cache = SessionCache(countMax: 8)
         var living = Set(0..<20)
         var readings: [(number: Int, ticket: SessionCache.Ticket, found: Session?)] = []

@@ -1,6 +1,5 @@
 import Directory
 import GRDB
-import RaftCore
 import RecordModel
 import Testing
 import Wire
@@ -127,13 +126,4 @@ struct TestDirectory {
         #expect(try AuditFindings(decoding: findings.encoded()) == findings)
         return findings
     }
-}
-
-/// SplitMix64: the same numbers from the same seed, everywhere.
-struct SeededGenerator: RandomNumberGenerator {
-    private var numbers: SplitMix64
-
-    init(seed: UInt64) { numbers = SplitMix64(seed: seed) }
-
-    mutating func next() -> UInt64 { numbers.next() }
 }

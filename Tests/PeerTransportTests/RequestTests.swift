@@ -2,6 +2,7 @@ import Dispatch
 import NIOCore
 import PeerTransport
 import Synchronization
+import TestSupport
 import Testing
 
 @Suite("Requests and responses")
@@ -56,13 +57,11 @@ struct RequestTests {
         #expect(await ask([2]) == .responseLost(PeerTransportError.timedOut.description))
         #expect(await ask([3]) == .refused(PeerTransportError.notConnected.description))
         guard case .responseTooLarge(let bytes, bytesMax: 10_000) = await ask([4]), bytes > 20_000 else {
-            Issue.record("an answer longer than a frame was not told of")
-            return
+            throw TestFailure("an answer longer than a frame was not told of")
         }
         let tooLarge = await ask([UInt8](repeating: 0, count: 10_001))
         guard case .tooLarge(_, bytesMax: 10_000) = tooLarge else {
-            Issue.record("a request longer than a frame was not refused: \(String(describing: tooLarge))")
-            return
+            throw TestFailure("a request longer than a frame was not refused: \(String(describing: tooLarge))")
         }
         for node in [one, two] { try await node.stop() }
     }
@@ -115,8 +114,7 @@ struct RequestTests {
         #expect(await failure(of: futures[4]) == .outboundFull)
         let refused = await failure(of: futures[3])
         guard case .refused(let reason) = refused else {
-            Issue.record("the fourth request was not refused: \(String(describing: refused))")
-            return
+            throw TestFailure("the fourth request was not refused: \(String(describing: refused))")
         }
         #expect(reason.contains("too many requests"))
         try await two.stop()

@@ -210,3 +210,9 @@ struct Random: RandomNumberGenerator {
     init(_ seed: UInt64) { numbers = SplitMix64(seed: seed) }
     mutating func next() -> UInt64 { numbers.next() }
 }
+
+/// What a test could not go on with.
+struct Unexpected: Error {
+    var what: String
+    init(_ what: String) { self.what = what }
+}

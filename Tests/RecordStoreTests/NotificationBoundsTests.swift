@@ -77,8 +77,7 @@ struct NotificationBoundsTests {
         try pair.shard.maintain(time: 1000)
         try pair.deliverAll()
         guard case .entries(let entries, _, false) = try pair.page(token) else {
-            Issue.record("the token has ended")
-            return
+            throw Unexpected("the token has ended")
         }
         #expect(entries.count == 3)
         #expect(try pair.shard.count("SELECT count(*) FROM matching_queue") == 0)
@@ -106,13 +105,9 @@ struct NotificationBoundsTests {
         try pair.shard.queue.write { try $0.execute(sql: "UPDATE matching_queue SET rows = 0") }
         try pair.shard.maintain(time: 1000)
         try pair.deliverAll()
-        guard case .expired(.lost) = try pair.page(token) else {
-            Issue.record("the token still counts")
-            return
-        }
+        guard case .expired(.lost) = try pair.page(token) else { throw Unexpected("the token still counts") }
         guard case .entries = try otherPage(otherToken) else {
-            Issue.record("the token of another container has ended")
-            return
+            throw Unexpected("the token of another container has ended")
         }
         _ = try pair.shard.one(Fixture.work, .make(.forceUpdate, "b"))
         try pair.deliverAll()
@@ -297,16 +292,12 @@ struct NotificationBoundsTests {
                     """)
             try db.execute(sql: "UPDATE registry SET sequence = 10000")
         }
-        guard case .entries(_, let first, _) = try pair.page(begin, limit: 1) else {
-            Issue.record("expired")
-            return
-        }
+        guard case .entries(_, let first, _) = try pair.page(begin, limit: 1) else { throw Unexpected("expired") }
         try pair.shard.zone(.create, Fixture.work)
         try pair.deliverAll()
         #expect(try pair.home.count("SELECT count(*) FROM notification") == 10_000)
         guard case .expired(.tooOld) = try pair.page(begin), case .entries = try pair.page(first) else {
-            Issue.record("the tokens are not what they should be")
-            return
+            throw Unexpected("the tokens are not what they should be")
         }
     }
 

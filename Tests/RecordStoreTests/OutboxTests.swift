@@ -119,10 +119,7 @@ struct OutboxTests {
         later.effects.removeFirst()
         let receipt = try pair.home.run { try $0.deliver(later) }
         #expect(receipt.hasLost)
-        guard case .expired(.lost) = try pair.page(token) else {
-            Issue.record("the token still counts")
-            return
-        }
+        guard case .expired(.lost) = try pair.page(token) else { throw Unexpected("the token still counts") }
         #expect(try pair.log().count == 2)
     }
 
@@ -156,10 +153,7 @@ struct OutboxTests {
                 OutboxAcknowledgement(destination: Pair.homeGroup, incarnation: 1, through: UInt64(last)))
         }
         try pair.deliverAll()
-        guard case .expired(.lost) = try pair.page(token) else {
-            Issue.record("the token still counts")
-            return
-        }
+        guard case .expired(.lost) = try pair.page(token) else { throw Unexpected("the token still counts") }
         _ = try pair.shard.one(Fixture.work, .make(.forceUpdate, "b"))
         try pair.deliverAll()
         #expect(try pair.log().count == 2)
@@ -178,10 +172,7 @@ struct OutboxTests {
         try pair.home.maintain(time: 1000)
         try pair.deliverAll()
         #expect(try pair.shard.count("SELECT count(*) FROM watcher") == 1)
-        guard case .expired(.lost) = try pair.page(token) else {
-            Issue.record("the token still counts")
-            return
-        }
+        guard case .expired(.lost) = try pair.page(token) else { throw Unexpected("the token still counts") }
         _ = try pair.shard.one(Fixture.work, .make(.forceUpdate, "a"))
         try pair.deliverAll()
         #expect(try pair.log().count == 2)
@@ -260,10 +251,7 @@ struct OutboxTests {
         try pair.home.setTime(8 * 86_400_000)
         try pair.home.maintain(time: 8 * 86_400_000)
         #expect(try pair.log().isEmpty)
-        guard case .expired(.tooOld) = try pair.page(token) else {
-            Issue.record("the token still counts")
-            return
-        }
+        guard case .expired(.tooOld) = try pair.page(token) else { throw Unexpected("the token still counts") }
         #expect(try pair.home.count("SELECT floor FROM registry") == 2)
     }
 
@@ -280,8 +268,7 @@ struct OutboxTests {
             var isMore = true
             while isMore {
                 guard case .entries(let entries, let next, let hasMore) = try pair.page(token, limit: limit) else {
-                    Issue.record("expired")
-                    return
+                    throw Unexpected("expired")
                 }
                 seen += entries.map(\.sequence)
                 (token, isMore) = (next, hasMore)
@@ -307,10 +294,7 @@ struct OutboxTests {
         _ = try pair.shard.one(Fixture.work, .make(.forceUpdate, "a"))
         try pair.deliverAll()
         #expect(try pair.log().count == 1)
-        guard case .expired(.lost) = try pair.page(token) else {
-            Issue.record("the token still counts")
-            return
-        }
+        guard case .expired(.lost) = try pair.page(token) else { throw Unexpected("the token still counts") }
     }
 
     @Test("whatever a payload is long with, it is at most 4 KB", arguments: ["category", "zone"])

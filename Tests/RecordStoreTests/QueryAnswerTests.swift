@@ -13,8 +13,7 @@ struct QueryAnswerTests {
         _ = try world.shard.apply(Fixture.install(2, Fixture.schemaWithUsers))
         let users = Query(recordType: "Users")
         guard case .refused(let error) = try world.shard.query(Fixture.publicZone, users) else {
-            Issue.record("Users were queried")
-            return
+            throw Unexpected("Users were queried")
         }
         #expect(error.code == .badRequest)
         func outcome(_ database: DatabaseKey, _ caller: Caller, cursor: [UInt8]? = nil) throws -> ErrorCode? {
@@ -47,8 +46,7 @@ struct QueryAnswerTests {
             zone: QueryWorld.key("a"), schemaVersion: 1, caller: Fixture.ann, query: query, limit: 200, explains: true)
         let outcome = try world.shard.queue.read { try world.shard.tables.query(request, in: $0) }
         guard case .found(let page) = outcome, let explanation = page.explanation else {
-            Issue.record("no explanation")
-            return
+            throw Unexpected("no explanation")
         }
         #expect(explanation.driver.contains("half") && explanation.direction == "ascending")
         #expect(explanation.testedOnRecords == ["rank NOT_IN"])
@@ -125,10 +123,7 @@ struct QueryAnswerTests {
         let request = RecordQuery(
             zone: Fixture.annsDefault, schemaVersion: 1, caller: Fixture.ann, query: query, limit: 3, explains: true)
         let outcome = try world.shard.queue.read { try tables.query(request, in: $0) }
-        guard case .found(let page) = outcome, let explanation = page.explanation else {
-            Issue.record("refused")
-            return
-        }
+        guard case .found(let page) = outcome, let explanation = page.explanation else { throw Unexpected("refused") }
         #expect(page.records.map { $0.fields["rank"] } == [.int64(2_999), .int64(2_998), .int64(2_997)])
         #expect(explanation.entriesExamined < 200 && explanation.recordsRead < 100)
         let all = try world.found(query, zone: ZoneKey.defaultZoneName, limit: 200).names

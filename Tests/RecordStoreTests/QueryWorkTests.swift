@@ -124,10 +124,7 @@ struct QueryWorkTests {
             let outcome = try world.shard.queue.unsafeRead { db in
                 try QueryTuning.$current.withValue(tuning) { try world.shard.tables.query(request, in: db) }
             }
-            guard case .found(let page) = outcome else {
-                Issue.record("\(outcome)")
-                return
-            }
+            guard case .found(let page) = outcome else { throw Unexpected("\(outcome)") }
             for item in page.items { if case .int64(let rank)? = item.record.fields["rank"] { ranks.append(rank) } }
             sizes.append(page.items.count)
             request.cursor = page.next

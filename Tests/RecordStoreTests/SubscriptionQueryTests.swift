@@ -138,10 +138,7 @@ struct SubscriptionQueryTests {
             try RecordTables.notifications(
                 of: Pair.subscriber, since: nil, client: nil, hidden: hidden, limit: 10, in: $0)
         }
-        guard case .entries(let entries, _, false) = page else {
-            Issue.record("\(page)")
-            return
-        }
+        guard case .entries(let entries, _, false) = page else { throw Unexpected("\(page)") }
         #expect(entries.isEmpty)
     }
 
@@ -159,10 +156,7 @@ struct SubscriptionQueryTests {
                 try RecordTables.notifications(
                     of: Pair.subscriber, since: nil, client: nil, hidden: hidden, limit: 10, in: $0)
             }
-            guard case .entries(let entries, _, false) = page else {
-                Issue.record("\(page)")
-                return
-            }
+            guard case .entries(let entries, _, false) = page else { throw Unexpected("\(page)") }
             #expect(entries.count == count)
         }
     }

@@ -32,12 +32,8 @@ struct UnsavedUploadsTests {
     }
 
     private func expectRefusal(_ code: ErrorCode, _ body: () throws -> Void) {
-        do {
-            try body()
-            Issue.record("not refused")
-        } catch {
-            #expect((error as? RequestFailure)?.error.code == code)
-        }
+        let failure = #expect(throws: RequestFailure.self, performing: body)
+        #expect(failure?.error.code == code)
     }
 
     @Test("each file counts for its bytes, the smallest for 64 KiB; the same file counts once")

@@ -2,6 +2,7 @@ import Foundation
 import RaftCore
 import Storage
 import Synchronization
+import TestSupport
 import Testing
 
 @Suite("Raft log on a failing disk") struct RaftLogFaultTests {
@@ -67,10 +68,7 @@ import Testing
         }
         #expect(log.counters.syncs == syncs)
         #expect(try log.all(group1, from: 1) == commands(1...1, 1))
-        guard case .failure(.failed) = await log.collectNow() else {
-            Issue.record("collected on a failed log")
-            return
-        }
+        guard case .failure(.failed) = await log.collectNow() else { throw TestFailure("collected on a failed log") }
     }
 
     @Test("an I/O error while writing stops the log") func failedWrite() async throws {
@@ -79,10 +77,7 @@ import Testing
         _ = await log.write([LogWrite(group: group1, entries: commands(1...1, 1))])
         disk.fail(nil)
         guard case .failure(.failed(EIO, _)) = await log.write([LogWrite(group: group1, entries: commands(1...1, 1))])
-        else {
-            Issue.record("went on")
-            return
-        }
+        else { throw TestFailure("went on") }
     }
 
     @Test("a sector that cannot be read is damage, at the start and later, and nothing is changed for it")
@@ -111,10 +106,7 @@ import Testing
             _ = try RaftLog.open(directory: crashed.path, options: .small(65_536, disk: disk))
             Issue.record("opened a log that cannot be read")
         } catch {
-            guard case .failed(ENOMEM, _) = error else {
-                Issue.record("\(error)")
-                return
-            }
+            guard case .failed(ENOMEM, _) = error else { throw TestFailure("\(error)") }
         }
         disk.fail(nil)
         let (again, _) = try RaftLog.open(directory: crashed.path, options: .small(65_536, disk: disk))

@@ -2,6 +2,7 @@ import Foundation
 import RaftCore
 import Storage
 import Synchronization
+import TestSupport
 import Testing
 
 @Suite("Raft log on a disk that calls written what it is not")
@@ -19,10 +20,7 @@ struct RaftLogLyingDiskTests {
         try await log.write([LogWrite(group: group1, hardState: vote(1), entries: commands(1...3, 1))]).get()
         disk.state.withLock { $0.isFailing = true }
         let lost = await log.write([LogWrite(group: group1, hardState: vote(2, 3), entries: commands(4...5, 2))])
-        guard case .failure(.failed(EIO, _)) = lost else {
-            Issue.record("the sync did not fail: \(lost)")
-            return
-        }
+        guard case .failure(.failed(EIO, _)) = lost else { throw TestFailure("the sync did not fail: \(lost)") }
         log.close()
         disk.state.withLock {
             $0.isFailing = false

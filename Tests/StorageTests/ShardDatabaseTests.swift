@@ -200,12 +200,8 @@ final class ShardDatabaseTests {
         try insert(database, 20)
         #expect(try database.checkpoint())
         FaultyFiles.set(.read, isFailing: true, under: path)
-        do {
-            try database.copy(to: folder + "/copy")
-            Issue.record("copied what cannot be read")
-        } catch let error as DatabaseError {
-            #expect(error.extendedResultCode == .SQLITE_IOERR_READ)
-        }
+        let error = #expect(throws: DatabaseError.self) { try database.copy(to: folder + "/copy") }
+        #expect(error?.extendedResultCode == .SQLITE_IOERR_READ)
         FaultyFiles.set(.read, isFailing: false, under: path)
         #expect(!FileManager.default.fileExists(atPath: folder + "/copy"))
         try database.copy(to: folder + "/copy")

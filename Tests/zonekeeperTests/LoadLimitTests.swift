@@ -84,13 +84,11 @@ struct LoadLimitTests {
             #expect(node.state.withLock { $0.patches.count } == 2)
 
             node.state.withLock { $0.faults = Array(repeating: "503 Service Unavailable", count: 9) }
-            do throws(CommandFailure) {
+            let error = await #expect(throws: CommandFailure.self) {
                 try await change.set(40, for: Self.records, stop: stop)
-                Issue.record("no error")
-            } catch {
-                #expect(error.message.contains("limits set --container c`: requestsPerSecond=default"), "\(error)")
-                #expect(stop.exitNotice != nil)
             }
+            #expect(error?.message.contains("limits set --container c`: requestsPerSecond=default") == true)
+            #expect(stop.exitNotice != nil)
         }
     }
 

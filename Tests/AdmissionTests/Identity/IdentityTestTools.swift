@@ -3,16 +3,7 @@ import Crypto
 import CryptoExtras
 import Directory
 import Foundation
-import RaftCore
 import RecordModel
-
-/// Random numbers from a seed (SplitMix64).
-struct SeededGenerator: RandomNumberGenerator {
-    private var numbers: SplitMix64
-
-    init(state seed: UInt64) { numbers = SplitMix64(seed: seed) }
-    mutating func next() -> UInt64 { numbers.next() }
-}
 
 /// The error of a call that is refused; nil where it is not.
 func refusal<Value>(_ call: () throws(ServiceError) -> Value) -> ServiceError? {

@@ -2,6 +2,7 @@ import Admission
 import Crypto
 import Directory
 import Foundation
+import RaftCore
 import RecordModel
 import Testing
 
@@ -12,7 +13,7 @@ struct ReplayTests {
 
     /// A signature with random numbers and a date; it verifies nowhere, which the guard does not ask.
     private static func signature(
-        _ generator: inout SeededGenerator, second: Int
+        _ generator: inout SplitMix64, second: Int
     ) throws -> RequestSignature {
         let raw = (0..<64).map { _ in UInt8.random(in: 1...127, using: &generator) }
         let der = try P256.Signing.ECDSASignature(rawRepresentation: raw).derRepresentation
@@ -73,7 +74,7 @@ struct ReplayTests {
 
     @Test("signatures are forgotten when their dates are no longer fresh")
     func expiry() throws {
-        var generator = SeededGenerator(state: 1)
+        var generator = SplitMix64(seed: 1)
         let replays = ReplayGuard(windowMilliseconds: 600_000)
         let now = Self.midnight + 3_600_000
         for second in stride(from: 3000, through: 3600, by: 50) {
@@ -87,7 +88,7 @@ struct ReplayTests {
 
     @Test("however many come, memory is bounded and no replay gets through", arguments: 1...5 as ClosedRange<UInt64>)
     func bounded(seed: UInt64) throws {
-        var generator = SeededGenerator(state: seed)
+        var generator = SplitMix64(seed: seed)
         let replays = ReplayGuard(windowMilliseconds: 600_000, signaturesMax: 40)
         var admitted: [RequestSignature] = []
         var refusedCount = 0
@@ -112,7 +113,7 @@ struct ReplayTests {
 
     @Test("who lost the answer asks again with the same nonce and gets the same; another asker does not")
     func askedAgain() throws {
-        var generator = SeededGenerator(state: 1)
+        var generator = SplitMix64(seed: 1)
         let signature = try Self.signature(&generator, second: 100)
         let replays = ReplayGuard()
         let now = Self.midnight + 100_000
@@ -124,7 +125,7 @@ struct ReplayTests {
 
     @Test("a date that is to come is not let through until it has come, and is not used up")
     func ahead() throws {
-        var generator = SeededGenerator(state: 1)
+        var generator = SplitMix64(seed: 1)
         let signature = try Self.signature(&generator, second: 100)
         let replays = ReplayGuard()
         let date = Self.midnight + 100_000
@@ -137,7 +138,7 @@ struct ReplayTests {
         "whoever leads next lets through nothing that earlier leaders let through",
         arguments: 1...5 as ClosedRange<UInt64>)
     func leaders(seed: UInt64) throws {
-        var generator = SeededGenerator(state: seed)
+        var generator = SplitMix64(seed: seed)
         var replays = ReplayGuard()
         var admitted: [RequestSignature] = []
         var refusedCount = 0
@@ -163,7 +164,7 @@ struct ReplayTests {
 
     @Test("what was dated before a leader began is to be signed anew, and is not called a replay")
     func begun() throws {
-        var generator = SeededGenerator(state: 1)
+        var generator = SplitMix64(seed: 1)
         let replays = ReplayGuard()
         let begin = Self.midnight + 100_400
         replays.begin(at: begin)

@@ -1,4 +1,5 @@
 import Admission
+import RaftCore
 import Testing
 
 @Suite("Rotation of session tokens")
@@ -123,7 +124,7 @@ struct RotationTests {
         "random presentations are judged as by a twin that remembers everything",
         arguments: 1...6 as ClosedRange<UInt64>)
     func twin(seed: UInt64) {
-        var generator = SeededGenerator(state: seed)
+        var generator = SplitMix64(seed: seed)
         let (grace, reuse): (Int64, Int64) = (1600, 2400)
         let rotation = SessionRotation(graceMilliseconds: grace, reuseMilliseconds: reuse, sessionsMax: 10)
         var history: [(issued: Int64, time: Int64)] = []

@@ -1,4 +1,5 @@
 import Admission
+import RaftCore
 import Testing
 
 @Suite("A container's limit is exact over all nodes (decision 0009)")
@@ -149,7 +150,7 @@ struct RateAccuracyTests {
     /// ended; another node is cut off meanwhile, messages are slow, lost and repeated.
     @Test("whatever fails, over any time no more is accepted than limit x (time + 1 s)", arguments: 201...260)
     func anyFault(seed: UInt64) {
-        var generator = RateGenerator(seed: seed)
+        var generator = SplitMix64(seed: seed)
         func pick<Value>(_ values: [Value]) -> Value { values[Int.random(in: values.indices, using: &generator)] }
         var options = RateSimulation.Options()
         (options.seed, options.seconds) = (seed, 30)

@@ -1,15 +1,6 @@
 import Admission
 import RaftCore
 
-/// A small generator with a seed, so that each run of a simulation is the same.
-struct RateGenerator: RandomNumberGenerator {
-    private var numbers: SplitMix64
-
-    init(seed: UInt64) { numbers = SplitMix64(seed: seed) }
-
-    mutating func next() -> UInt64 { numbers.next() }
-}
-
 /// Limiters and a ledger in virtual time, a millisecond a step: messages take 1 to 5 ms and may be lost or come twice,
 /// each node's clock starts elsewhere and runs a little wrong. Clients send at a fixed mean rate, whatever they are
 /// told.
@@ -94,7 +85,7 @@ struct RateSimulation {
     }
 
     private let options: Options
-    private var generator: RateGenerator
+    private var generator: SplitMix64
     private var nodes: [Node] = []
     private var ledger = RateLedger()
     private var leader: Int? = 0
@@ -109,7 +100,7 @@ struct RateSimulation {
 
     init(_ options: Options) {
         self.options = options
-        generator = RateGenerator(seed: options.seed)
+        generator = SplitMix64(seed: options.seed)
         for number in 0..<options.nodes {
             nodes.append(
                 Node(

@@ -5,6 +5,7 @@ import RecordModel
 import RecordStore
 import Storage
 import Synchronization
+import TestSupport
 import Testing
 import Wire
 
@@ -128,10 +129,7 @@ struct TooOldApplierTests {
         #expect(try bench.applied == LogIndex(1))
         guard case .success? = answers[0], case .failure(.outcomeUnknown)? = answers[1],
             case .failure(.outcomeUnknown)? = answers[2]
-        else {
-            Issue.record("\(name): \(answers)")
-            return
-        }
+        else { throw TestFailure("\(name): \(answers)") }
     }
 
     @Test(

@@ -3,6 +3,7 @@ import Directory
 import GRDB
 import RecordModel
 import RecordStore
+import TestSupport
 import Testing
 import Wire
 
@@ -97,13 +98,11 @@ struct LostKeyTests {
         } catch let behind as DirectoryBehind {
             // Where the directory cannot be asked, the key may be on its way: then nothing is told.
             guard case .refused(let error) = try ReadAnswer(decoding: behind.refusal) else {
-                Issue.record("\(read.name) is not refused")
-                return
+                throw TestFailure("\(read.name) is not refused")
             }
             #expect(error.code == .tryAgainLater)
             guard case .found(let answer) = try ReadAnswer(decoding: behind.answer) else {
-                Issue.record("\(read.name) has no answer")
-                return
+                throw TestFailure("\(read.name) has no answer")
             }
             let texts: [String] =
                 number == 3
@@ -129,10 +128,7 @@ struct LostKeyTests {
                 zone: Self.zone, schemaVersion: 1, caller: Self.owner,
                 items: [("a", Self.rendering), ("b", .init(desiredKeys: ["number"], numbersAsStrings: false))]))
         let bytes = try queue.read { try machine.read(read.encoded(), in: $0) }
-        guard case .found(let answer) = try ReadAnswer(decoding: bytes) else {
-            Issue.record("no answer")
-            return
-        }
+        guard case .found(let answer) = try ReadAnswer(decoding: bytes) else { throw TestFailure("no answer") }
         #expect(!String(decoding: answer.bytes, as: UTF8.self).contains("serverErrorCode"))
     }
 }

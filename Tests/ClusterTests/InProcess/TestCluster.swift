@@ -221,10 +221,7 @@ enum Commands {
                 zone: zone, schemaVersion: 1, caller: Caller(user: "_me"),
                 items: [(name, ShardRead.Rendering(desiredKeys: nil, numbersAsStrings: false))]))
         let bytes = try await node.router.read(read.encoded(), from: node.map.group(of: zone), by: node.deadline())
-        guard case .found(let answer) = try ReadAnswer(decoding: bytes) else {
-            Issue.record("unexpected answer")
-            return ""
-        }
+        guard case .found(let answer) = try ReadAnswer(decoding: bytes) else { throw TestFailure("unexpected answer") }
         return String(decoding: answer.bytes, as: UTF8.self)
     }
 }

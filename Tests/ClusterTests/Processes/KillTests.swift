@@ -95,10 +95,7 @@ extension WaitingClusterSuites {
                     let number = Int64(name.dropFirst()) ?? -1
                     guard record["fields"]?["number"]?["value"] == .integer(number),
                         record["fields"]?["text"]?["value"] == .string("text of \(name)")
-                    else {
-                        Issue.record("\(name) was acknowledged and is \(record)")
-                        return
-                    }
+                    else { throw TestFailure("\(name) was acknowledged and is \(record)") }
                 }
             }
         }

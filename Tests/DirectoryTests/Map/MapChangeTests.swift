@@ -1,4 +1,5 @@
 import Directory
+import RaftCore
 import RecordModel
 import Testing
 import Wire
@@ -262,10 +263,10 @@ struct MapChangeTests {
 
 /// Changes of all kinds, most of which can be done.
 private struct RandomChanges {
-    private var generator: SeededGenerator
+    private var generator: SplitMix64
     private var nextID: UInt64 = 20
 
-    init(seed: UInt64) { generator = SeededGenerator(seed: seed) }
+    init(seed: UInt64) { generator = SplitMix64(seed: seed) }
 
     mutating func change(of map: ClusterMap) -> MapChange {
         let node = map.nodes[Int.random(in: map.nodes.indices, using: &generator)]

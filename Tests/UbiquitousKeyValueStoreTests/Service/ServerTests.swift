@@ -147,30 +147,20 @@ struct ServerTests {
         let first = batch("a", .double(.nan))
         guard case .applied(let versions) = try await service.set(first, of: cat, device: "one"),
             let version = versions[0]
-        else {
-            Issue.record("the first write was not done")
-            return
-        }
+        else { throw TestFailure("the first write was not done") }
         #expect(try await service.set(first, of: cat, device: "one") == .applied([version]), "the same batch again")
         guard case .conflict(let conflicts) = try await service.set(batch("a", .int64(1)), of: cat, device: "two")
-        else {
-            Issue.record("no conflict")
-            return
-        }
+        else { throw TestFailure("no conflict") }
         #expect(conflicts.map(\.version) == [version])
         #expect(try await service.set(batch("none", nil), of: cat, device: "one") == .applied([nil]))
         guard
             case .refused(.keyBytes, let key, _) = try await service.set(
                 batch(String(repeating: "k", count: 65), .bool(true)), of: cat, device: "one")
-        else {
-            Issue.record("a long key was taken")
-            return
-        }
+        else { throw TestFailure("a long key was taken") }
         #expect(key?.text.utf8.count == 65)
         let big = PropertyValue.data(Array(repeating: 7, count: 1_048_577))
         guard case .refused(.valueBytes, _, _) = try await service.set(batch("big", big), of: cat, device: "one") else {
-            Issue.record("a large value was taken")
-            return
+            throw TestFailure("a large value was taken")
         }
         let used = PreferenceBatch(id: first.id, writes: batch("b", .int64(2)).writes)
         #expect(try await service.set(used, of: cat, device: "one") == .forgotten)
