@@ -46,21 +46,15 @@ extension CKOperation {
         public func copy(with zone: NSZone? = nil) -> Any { duplicate() }
 
         func duplicate() -> Configuration {
-            let copy = Configuration()
+            let copy = Configuration(content)
             copy.container = container
-            copy.qualityOfService = qualityOfService
-            copy.allowsCellularAccess = allowsCellularAccess
-            copy.isLongLived = isLongLived
-            copy.chosenResourceTimeout = chosenResourceTimeout
-            copy.chosenTimeout = chosenTimeout
-            copy.chosenFetchesFiles = chosenFetchesFiles
             return copy
         }
     }
 }
 
 extension CKOperation.Configuration {
-    /// What archives hold of it: all but the container.
+    /// What archives and copies hold of it: all but the container.
     struct Content: Codable {
         var qualityOfService: Int
         var allowsCellularAccess: Bool

@@ -26,10 +26,7 @@ extension JSONWriter {
             member("recordName", parent.recordName)
             endObject()
         }
-        if let zone {
-            key("zoneID")
-            zoneID(zone)
-        }
+        if let zone { member(zoneID: zone) }
         endObject()
     }
 
@@ -127,10 +124,7 @@ extension JSONWriter {
         beginObject()
         member("recordName", reference.recordName)
         member("action", reference.action.rawValue)
-        if let zone = reference.zone {
-            key("zoneID")
-            zoneID(zone)
-        }
+        if let zone = reference.zone { member(zoneID: zone) }
         endObject()
     }
 }
@@ -172,6 +166,11 @@ extension JSONWriter {
         endObject()
     }
 
+    private mutating func member(zoneID zone: ZoneID) {
+        key("zoneID")
+        zoneID(zone)
+    }
+
     private mutating func zoneIDMembers(_ zone: ZoneID) {
         let isDefault = zone.name == ZoneKey.defaultZoneName
         member("zoneName", zone.name)
@@ -185,8 +184,7 @@ extension JSONWriter {
     ///   - isAtomic: whether the zone takes atomic batches.
     package mutating func zone(_ zone: ZoneID, syncToken: String?, isAtomic: Bool) {
         beginObject()
-        key("zoneID")
-        zoneID(zone)
+        member(zoneID: zone)
         if let syncToken { member("syncToken", syncToken) }
         member("atomic", isAtomic)
         endObject()
@@ -195,8 +193,7 @@ extension JSONWriter {
     /// What is left of a deleted zone.
     package mutating func deletedZone(_ zone: ZoneID) {
         beginObject()
-        key("zoneID")
-        zoneID(zone)
+        member(zoneID: zone)
         member("deleted", true)
         endObject()
     }
@@ -222,8 +219,7 @@ extension JSONWriter {
     /// The result for a zone that failed.
     package mutating func zoneError(_ zone: ZoneID, _ error: ServiceError) {
         beginObject()
-        key("zoneID")
-        zoneID(zone)
+        member(zoneID: zone)
         errorMembers(error)
         endObject()
     }
@@ -265,8 +261,7 @@ extension JSONWriter {
     package mutating func changedZone(_ zone: ZoneID, incarnation: UInt64, isDeleted: Bool) {
         if isDeleted { return deletedZone(zone) }
         beginObject()
-        key("zoneID")
-        zoneID(zone)
+        member(zoneID: zone)
         member("incarnation", integer: Int64(clamping: incarnation))
         endObject()
     }
@@ -279,8 +274,7 @@ extension JSONWriter {
         _ zone: ZoneID, records: [UInt8], moreComing: Bool, syncToken: [UInt8], isReverse: Bool? = nil
     ) {
         beginObject()
-        key("zoneID")
-        zoneID(zone)
+        member(zoneID: zone)
         changesMembers(records: records, moreComing: moreComing, syncToken: syncToken, isReverse: isReverse)
         endObject()
     }

@@ -12,9 +12,18 @@ package enum PrivateFile {
     /// Creates a file, which must not exist.
     /// - Throws: if it exists or cannot be written. Nothing is left behind then.
     package static func create(_ path: String, _ text: String) throws(ServiceClientError) {
+        guard try createIfMissing(path, text) else {
+            throw ServiceClientError("\(path) is there already; name a file that is not")
+        }
+    }
+
+    /// Creates a file unless it exists.
+    /// - Returns: whether it was created.
+    /// - Throws: if it cannot be written. Nothing is left behind then.
+    package static func createIfMissing(_ path: String, _ text: String) throws(ServiceClientError) -> Bool {
         switch make(path, text) {
-        case 0: return
-        case EEXIST: throw ServiceClientError("\(path) is there already; name a file that is not")
+        case 0: return true
+        case EEXIST: return false
         case let number: throw ServiceClientError("\(path) cannot be made: \(String(cString: strerror(number)))")
         }
     }

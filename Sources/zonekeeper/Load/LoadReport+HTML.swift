@@ -1,4 +1,5 @@
 import Foundation
+import WebServices
 
 extension LoadReport {
     /// The report as one page that needs nothing else: no script, no network.
@@ -264,20 +265,7 @@ struct LineChart: Sendable {
 }
 
 enum HTML {
-    static func escape(_ text: some StringProtocol) -> String {
-        var escaped = ""
-        for character in text.unicodeScalars {
-            switch character {
-            case "&": escaped += "&amp;"
-            case "<": escaped += "&lt;"
-            case ">": escaped += "&gt;"
-            case "\"": escaped += "&quot;"
-            case "'": escaped += "&#39;"
-            default: escaped.unicodeScalars.append(character)
-            }
-        }
-        return escaped
-    }
+    static func escape(_ text: String) -> String { text.escapedForHTML }
 
     /// A table; cells are escaped. The first column is text, the others are numbers.
     static func table(_ headings: [String], _ rows: [[String]]) -> String {

@@ -121,19 +121,11 @@ enum AdministratorSecret {
     /// - Returns: whether it was made.
     @discardableResult
     static func makeIfMissing(at path: String) throws(CommandFailure) -> Bool {
-        let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-        if descriptor < 0 {
-            if errno == EEXIST { return false }
-            throw CommandFailure("\(path) cannot be made: \(String(cString: strerror(errno)))")
+        do {
+            return try PrivateFile.createIfMissing(path, RandomText.hex(bytes: 32) + "\n")
+        } catch {
+            throw CommandFailure("\(error)")
         }
-        defer { close(descriptor) }
-        let text = RandomText.hex(bytes: 32) + "\n"
-        guard write(descriptor, text, text.utf8.count) == text.utf8.count, fsync(descriptor) == 0 else {
-            let reason = String(cString: strerror(errno))
-            unlink(path)
-            throw CommandFailure("\(path) cannot be written: \(reason)")
-        }
-        return true
     }
 
     /// The token in a file.

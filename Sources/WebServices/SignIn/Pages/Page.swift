@@ -119,18 +119,25 @@ struct HTML: Sendable, ExpressibleByStringInterpolation {
         mutating func appendInterpolation(_ html: HTML?) { text += html?.text ?? "" }
 
         /// Text of any origin, for content and for attributes in double quotes.
-        mutating func appendInterpolation(_ value: String) {
-            for scalar in value.unicodeScalars {
-                switch scalar {
-                case "&": text += "&amp;"
-                case "<": text += "&lt;"
-                case ">": text += "&gt;"
-                case "\"": text += "&quot;"
-                case "'": text += "&#39;"
-                default: text.unicodeScalars.append(scalar)
-                }
+        mutating func appendInterpolation(_ value: String) { text += value.escapedForHTML }
+    }
+}
+
+extension String {
+    /// The text as it may stand in HTML: as content, and in attributes in quotes.
+    package var escapedForHTML: String {
+        var escaped = ""
+        for scalar in unicodeScalars {
+            switch scalar {
+            case "&": escaped += "&amp;"
+            case "<": escaped += "&lt;"
+            case ">": escaped += "&gt;"
+            case "\"": escaped += "&quot;"
+            case "'": escaped += "&#39;"
+            default: escaped.unicodeScalars.append(scalar)
             }
         }
+        return escaped
     }
 }
 
