@@ -180,9 +180,7 @@ extension DirectoryTables {
                 ORDER BY environment, role, account
                 """, arguments: [name])
         {
-            guard let environment = try Environment(rawValue: row.decode(atIndex: 0)) else {
-                throw WireError.invalidValue(field: 1)
-            }
+            let environment = try row.environment(at: 0)
             changes.append(
                 .roleMemberRemoved(
                     try RoleMember(

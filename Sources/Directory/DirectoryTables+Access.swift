@@ -53,9 +53,7 @@ extension DirectoryTables {
                 """, arguments: [accountID])
         try db.execute(sql: "DELETE FROM role_member WHERE account = ?", arguments: [accountID])
         return try rows.map { row in
-            guard let environment = try Environment(rawValue: row.decode(atIndex: 1)) else {
-                throw WireError.invalidValue(field: 2)
-            }
+            let environment = try row.environment(at: 1)
             return .roleMemberRemoved(
                 try RoleMember(
                     container: row.decode(atIndex: 0), environment: environment, role: row.decode(atIndex: 2),

@@ -37,9 +37,7 @@ extension DirectoryTables {
                     VersionedSchema(version: 0, schema: Schema())))
         }
         for row in try Row.fetchAll(db, sql: "SELECT container, environment, version, generation, body FROM schema") {
-            guard let environment = try Environment(rawValue: row.decode(atIndex: 1)) else {
-                throw WireError.invalidValue(field: 2)
-            }
+            let environment = try row.environment(at: 1)
             let body: Data = try row.decode(atIndex: 4)
             let schema = try VersionedSchema(
                 version: row.decode(atIndex: 2), schema: Schema(decoding: [UInt8](body)),
@@ -62,9 +60,7 @@ extension DirectoryTables {
         try read("provider", of: db, into: &snapshot) { .provider($0) }
         try read("webhook", of: db, into: &snapshot) { .webhook($0) }
         for row in try Row.fetchAll(db, sql: "SELECT container, environment, role, account FROM role_member") {
-            guard let environment = try Environment(rawValue: row.decode(atIndex: 1)) else {
-                throw WireError.invalidValue(field: 2)
-            }
+            let environment = try row.environment(at: 1)
             let member = try RoleMember(
                 container: row.decode(atIndex: 0), environment: environment, role: row.decode(atIndex: 2),
                 accountID: row.decode(atIndex: 3))
@@ -78,5 +74,15 @@ extension DirectoryTables {
     ) throws {
         let bodies = try Data.fetchCursor(db, sql: "SELECT body FROM \(table) \(condition)")
         while let body = try bodies.next() { snapshot.take(change(try Value(decoding: [UInt8](body)))) }
+    }
+}
+
+extension Row {
+    /// A stored environment.
+    func environment(at column: Int) throws -> Environment {
+        guard let environment = Environment(rawValue: try decode(atIndex: column)) else {
+            throw WireError.invalidValue(field: column + 1)
+        }
+        return environment
     }
 }

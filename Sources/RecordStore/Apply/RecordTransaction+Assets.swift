@@ -42,13 +42,7 @@ extension RecordTables {
                 """, in: db
         ).all(
             .blob(last?.sha256 ?? []), .integer(last.map { Int64($0.size) } ?? -1), .integer(Int64(clamping: limit))
-        ) { row in
-            let (sha256, size) = (row.bytes(0), row.integer(1))
-            guard sha256.count == AssetReference.hashBytes, let size = UInt64(exactly: size),
-                size <= AssetReference.sizeMax
-            else { throw WireError.invalidValue(field: 1) }
-            return AssetReference(sha256: sha256, size: size)
-        }
+        ) { try AssetReference($0) }
     }
 }
 
@@ -124,4 +118,13 @@ extension RecordTransaction {
 extension DatabaseRow {
     /// Whether something is counted of its assets.
     var hasAssets: Bool { used.assets != 0 || received.assets != 0 || returned.assets != 0 }
+}
+
+extension AssetReference {
+    /// A row's hash and size.
+    fileprivate init(_ row: SQLRow) throws(WireError) {
+        let (sha256, size) = (row.bytes(0), UInt64(exactly: row.integer(1)))
+        guard sha256.count == Self.hashBytes, let size, size <= Self.sizeMax else { throw .invalidValue(field: 1) }
+        self.init(sha256: sha256, size: size)
+    }
 }

@@ -70,19 +70,30 @@ extension RecordTransaction {
             """)
     }
 
+    private static let tooOld = ServiceError(
+        .badRequest, "Idempotency-Key is older than 24 hours: read the records, then use a new key")
+}
+
+/// What requests are remembered by, in a transaction.
+struct IdempotencyTable {
+    private let transaction: RecordTransaction
+    private var db: Database { transaction.db }
+
+    init(_ transaction: RecordTransaction) { self.transaction = transaction }
+
     /// Stores an outcome, for 24 hours from now or from the key's own time, whichever is later. Maintenance removes the
     /// row; from then on the key is too old.
     func remember(_ outcome: RememberedOutcome, of idempotency: IdempotencyKey, in database: DatabaseKey) throws {
-        let expires = saturating(max(time, idempotency.madeAt ?? time), rememberedMilliseconds)
-        let databaseID = try makeDatabase(database).id
+        let expires = saturating(max(transaction.time, idempotency.madeAt ?? transaction.time), rememberedMilliseconds)
+        let databaseID = try transaction.makeDatabase(database).id
         let bytes = outcome.encoded()
         try SQLStatement(cached: "INSERT INTO idempotency VALUES (NULL, ?, ?, ?, ?, ?, ?, ?)", in: db).run(
             .integer(databaseID), .text(idempotency.caller), .blob(idempotency.key),
             .integer(Int64(bitPattern: idempotency.position)), .blob(idempotency.bodyHash), .blob(bytes),
             .integer(expires))
         let rowBytes = RememberedOutcome.rowBytes(outcome: bytes, caller: idempotency.caller)
-        if counted.contains(RowPlace(.idempotency, row: db.lastInsertedRowID)) {
-            try count(rowBytes, databaseID: databaseID)
+        if transaction.counted.contains(RowPlace(.idempotency, row: db.lastInsertedRowID)) {
+            try transaction.count(rowBytes, databaseID: databaseID)
         }
         try SQLStatement(
             cached: """
@@ -93,13 +104,13 @@ extension RecordTransaction {
     }
 
     /// Removes what is remembered of requests whose keys are too old to be used again.
-    func purgeIdempotency(budget: Int) throws -> Int {
+    func purge(budget: Int) throws -> Int {
         let old = try SQLStatement(
             cached: """
                 SELECT id, database, caller, key, \(RememberedOutcome.rowBytes) FROM idempotency WHERE expires <= ?
                 ORDER BY expires, id LIMIT ?
                 """, in: db
-        ).all(.integer(time), .integer(Int64(budget))) { row in
+        ).all(.integer(transaction.time), .integer(Int64(budget))) { row in
             (
                 id: row.integer(0), databaseID: row.integer(1),
                 key: IdempotencyKey(key: row.bytes(3), bodyHash: [], caller: row.text(2)), bytes: row.integer(4)
@@ -109,7 +120,7 @@ extension RecordTransaction {
         // Rows of earlier versions may carry records; these rows have 4 MB of their own, whatever jobs read.
         var bytes: Int64 = 0
         var freed: [Int64: Int64] = [:]
-        for row in old where bytes < Int64(Self.partBytesMax) {
+        for row in old where bytes < Int64(RecordTransaction.partBytesMax) {
             try SQLStatement(cached: "DELETE FROM idempotency WHERE id = ?", in: db).run(.integer(row.id))
             try db.checkOneRow("the end of answer \(row.id)")
             try SQLStatement(
@@ -119,19 +130,18 @@ extension RecordTransaction {
             try SQLStatement(
                 cached: "DELETE FROM idempotency_use WHERE database = ? AND caller = ? AND bytes <= 0", in: db
             ).run(.integer(row.databaseID), .text(row.key.caller))
-            if let made = row.key.madeAt { forgotten = max(forgotten, made) }
-            if counted.contains(RowPlace(.idempotency, row: row.id)) { freed[row.databaseID, default: 0] += row.bytes }
+            if let made = row.key.madeAt { transaction.forgotten = max(transaction.forgotten, made) }
+            if transaction.counted.contains(RowPlace(.idempotency, row: row.id)) {
+                freed[row.databaseID, default: 0] += row.bytes
+            }
             count += 1
             bytes += row.bytes
         }
         for (databaseID, bytes) in freed.sorted(by: { $0.key < $1.key }) {
-            try self.count(0 - bytes, databaseID: databaseID)
+            try transaction.count(0 - bytes, databaseID: databaseID)
         }
         return count
     }
-
-    private static let tooOld = ServiceError(
-        .badRequest, "Idempotency-Key is older than 24 hours: read the records, then use a new key")
 }
 
 /// A sum that stops at the ends of the range: commands may carry any time.

@@ -13,7 +13,7 @@ extension RecordTransaction {
         if let idempotency = command.idempotency {
             let names = if case .refused = outcome { [String]() } else { command.operations.map(\.recordName) }
             let outcome = RememberedOutcome(outcome, names: names, at: level)
-            try remember(outcome, of: idempotency, in: command.zone.database)
+            try IdempotencyTable(self).remember(outcome, of: idempotency, in: command.zone.database)
         }
         return outcome
     }

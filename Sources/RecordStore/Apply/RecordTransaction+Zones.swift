@@ -11,7 +11,8 @@ extension RecordTransaction {
         if let refusal = command.refusal { return .refused(refusal) }
         let outcome = try perform(command)
         if let idempotency = command.idempotency {
-            try remember(RememberedOutcome(outcome, at: level), of: idempotency, in: key.database)
+            try IdempotencyTable(self).remember(
+                RememberedOutcome(outcome, at: level), of: idempotency, in: key.database)
         }
         return outcome
     }

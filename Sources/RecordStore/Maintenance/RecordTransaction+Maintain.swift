@@ -25,7 +25,7 @@ extension RecordTransaction {
                 budget: max(budget, share), bytes: &bytes, matcher, level: level, open: openDatabase)
         }
         budget -= try purgeTombstones(command.retention, budget: max(budget, share))
-        budget -= try purgeIdempotency(budget: max(budget, share))
+        budget -= try IdempotencyTable(self).purge(budget: max(budget, share))
         budget -= try VersionTable(self).purge(command.versions, budget: max(budget, share))
         budget -= try purgeAssets(command.retention, budget: max(budget, share))
         if level >= .notifications {
