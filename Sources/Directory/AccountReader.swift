@@ -92,12 +92,15 @@ package struct AccountReader {
     package func tokens(
         _ filter: TokenFilter, after position: TokenPosition?, limit: Int
     ) throws -> (tokens: [Token], next: TokenPosition?) {
+        var arguments: StatementArguments = [position?.created ?? .min, position?.id ?? ""]
+        if let account = filter.accountID { arguments += [account] }
         let rows = try Row.fetchCursor(
             db,
             sql: """
                 SELECT created, id, body FROM token WHERE (created, id) > (?, ?)
-                \(filter.isWithoutSessions ? "AND account IS NULL" : "") ORDER BY created, id
-                """, arguments: [position?.created ?? .min, position?.id ?? ""])
+                \(filter.isWithoutSessions ? "AND account IS NULL" : "")
+                \(filter.accountID == nil ? "" : "AND account = ?") ORDER BY created, id
+                """, arguments: arguments)
         var tokens: [Token] = []
         var last = position
         var rowCount = 0
@@ -131,11 +134,14 @@ package struct TokenFilter: Sendable {
     package var container: String?
     /// Nil: all.
     package var kinds: Set<Kind>?
+    /// The account whose sessions these are; nil: all tokens.
+    package var accountID: String?
 
     /// Without arguments: all tokens.
-    package init(container: String? = nil, kinds: Set<Kind>? = nil) {
+    package init(container: String? = nil, kinds: Set<Kind>? = nil, accountID: String? = nil) {
         self.container = container
         self.kinds = kinds
+        self.accountID = accountID
     }
 
     fileprivate func matches(_ token: Token) -> Bool {

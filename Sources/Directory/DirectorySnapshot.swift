@@ -98,8 +98,12 @@ extension DirectorySnapshot {
     /// nobody has.
     package func teamMember(named name: String) -> Administrator? {
         if let known = administrator(named: name) { return known }
-        let token = box.contents.tokens.byHash.values.first { $0.kind == .administrator(name: name) }
-        return token.map { Administrator(name: name, role: .admin, created: $0.created) }
+        return administratorToken(of: name).map { Administrator(name: name, role: .admin, created: $0.created) }
+    }
+
+    /// The token of an administrator, who has one at most.
+    package func administratorToken(of name: String) -> Token? {
+        box.contents.tokens.byHash.values.first { $0.kind == .administrator(name: name) }
     }
 
     /// Those who administer, sorted by name: also who has a token only, with the role that it gives.

@@ -59,6 +59,13 @@ extension Conformance {
             let production = try await home.admin("GET", path + user.name + "&environment=production")
             #expect(production["subscriptions"]?.array == [])
             expectFailure(try await home.adminCall("GET", path + "nobody"), 404, "NOT_FOUND")
+            let one = path + user.name + "&id=q&database="
+            expectFailure(try await home.adminCall("DELETE", one + "private"), 404, "NOT_FOUND")
+            _ = try await home.admin("DELETE", one + "public")
+            let left = try await home.admin("GET", path + user.name)["subscriptions"]?.array
+            #expect(left?.map { $0["subscriptionID"]?.string } == ["d"])
+            let told = try await home.admin("GET", "audit?order=newest&limit=5")["records"]?.array ?? []
+            #expect(told.contains { $0["action"]?.string == "subscription.delete" })
         }
 
         @Test("6. a zone subscription tells of a batch at least once, with zone and database", arguments: Door.allCases)

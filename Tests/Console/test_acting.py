@@ -91,7 +91,7 @@ def test_15_ada_s_zone_and_record_are_made_as_her_and_gone_once_it_stops(ada, op
     expect(page.get_by_role("group", name="Query").get_by_label("Zone")).to_have_value("my-zone")
     page.get_by_role("button", name="New Record").first.click()
     pane = page.get_by_role("complementary")
-    pane.get_by_label("Name", exact=True).fill("first")
+    pane.get_by_label("recordName").fill("first")
     pane.get_by_label("text").fill("in my zone")
     pane.get_by_role("button", name="Save").click()
     expect(page.get_by_role("link", name="first")).to_be_visible()

@@ -124,6 +124,11 @@ def test_a_users_subscriptions_are_listed_without_the_values_they_compare_with(s
         expect(row).to_contain_text(text)
     expect(table.get_by_role("row", name=re.compile("^all"))).to_contain_text("Private")
     assert "secret place" not in page.content()
+    table.get_by_role("button", name="Delete cheap").click()
+    page.get_by_role("alertdialog").get_by_role("button", name="Delete subscription").click()
+    expect(table.get_by_role("row", name=re.compile("cheap"))).to_have_count(0)
+    left = app("subscriptions/list", {})["subscriptions"]
+    assert left == [], left
 
 
 def test_the_cluster_shows_its_node_and_leaders(server, open_page):

@@ -151,23 +151,3 @@ def test_a_token_is_relabelled_and_kept_to_an_origin(container, open_page):
     for origin, isTaken in (("https://app.example.com", True), ("https://evil.example.com", False)):
         answer = container.server.call("POST", path, {}, token=False, headers={"Origin": origin}, ckAPIToken=secret)
         assert ("serverErrorCode" not in answer or answer["serverErrorCode"] == "AUTHENTICATION_REQUIRED") == isTaken, answer
-
-
-def test_a_member_makes_a_token_for_the_command_line_once(server, container, browser, open_page):
-    name = "cli-" + container.name.rsplit(".", 1)[-1]
-    server.call("POST", "/admin/1/administrators", {"name": name, "role": "viewer", "password": PASSWORD})
-    page = open_page(state=None)
-    page.get_by_label("Name").fill(name)
-    page.get_by_label("Password").fill(PASSWORD)
-    page.get_by_role("button", name="Sign in").click()
-    for turn in range(2):
-        page.get_by_role("button", name="Account").click()
-        page.get_by_role("button", name="Token for the command line…").click()
-        page.get_by_role("button", name="Make token").click()
-        if turn == 0:
-            secret = page.get_by_role("dialog", name="Your token").locator("code").inner_text()
-            page.get_by_role("button", name="I have kept it").click()
-    expect(page.get_by_role("dialog").get_by_role("alert")).to_contain_text("EXISTS")
-    page.keyboard.press("Escape")
-    assert server.call("GET", "/admin/1/console/me", token=secret)["role"] == "viewer"
-    assert "serverErrorCode" in server.call("GET", "/admin/1/users", token=secret)

@@ -1,5 +1,7 @@
 """Every page: accessible in light and dark, whole at 360 pixels, nothing forbidden on the way."""
 
+import re
+
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
@@ -85,10 +87,28 @@ def test_pages_are_whole_at_360_pixels(filled, open_page):
         if page.evaluate("document.documentElement.scrollWidth > innerWidth || document.querySelector('main').scrollWidth > innerWidth"):
             wide.append(screen)
     assert wide == []
+    # Limits are names and values.
+    go(page, filled.address("limits"))
+    expect(page.get_by_role("row", name=re.compile("databaseRecords")).locator(".narrow-only strong")).to_be_visible()
+    # Of a container's name the end is seen, as the beginnings are alike.
+    assert page.locator(".container-name").evaluate("(name) => name.firstChild.getBoundingClientRect().right <= name.getBoundingClientRect().right + 1")
     page.get_by_role("button", name="Navigation").click()
     page.get_by_role("navigation", name="Screens").get_by_role("link", name="Records").click()
     page.get_by_role("link", name="osteria").click()
     expect(page.get_by_role("complementary").get_by_role("heading", name="osteria")).to_be_visible()
+    # Nor is a dialog wider than the page, whatever it shows.
+    page.get_by_role("button", name="Find a record for near").click()
+    dialog = page.get_by_role("dialog", name="Find a record")
+    expect(dialog.get_by_role("button", name=re.compile("osteria"))).to_be_visible()
+    assert dialog.evaluate("(dialog) => [...dialog.querySelectorAll('.dialog-body, input')].every((each) => each.getBoundingClientRect().right <= innerWidth && each.scrollWidth <= innerWidth)")
+
+
+def test_a_button_does_not_spin_behind_the_dialog_that_it_opened(filled, open_page):
+    page = open_page(filled.address("records", type="Restaurant"))
+    help = page.get_by_role("button", name="Keys and help")
+    help.click()
+    expect(page.get_by_role("dialog", name="Keys")).to_be_visible()
+    assert help.evaluate("(button) => getComputedStyle(button, '::after').display") == "none"
 
 
 def test_a_node_that_does_not_answer_is_told_and_asked_again(filled, open_page):

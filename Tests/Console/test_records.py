@@ -24,7 +24,7 @@ def test_a_new_record_is_in_the_list_at_once(restaurants, open_page):
     expect(page.get_by_text("No Restaurant yet")).to_be_visible()
     page.locator("header").get_by_role("button", name="New Record").click()
     pane = page.get_by_role("complementary")
-    pane.get_by_label("Name", exact=True).fill("osteria")
+    pane.get_by_label("recordName").fill("osteria")
     pane.get_by_label("name", exact=True).fill("Osteria del Ponte")
     pane.get_by_label("seats", exact=True).fill("9007199254740993")
     pane.get_by_label("rating", exact=True).fill("4.5")
@@ -344,6 +344,35 @@ def test_only_rows_that_can_be_seen_are_drawn(restaurants, open_page):
     expect(table.get_by_role("link", name="r-0605")).to_be_in_viewport()
 
 
+def test_a_long_list_stays_bounded_in_the_page_however_far_it_is_scrolled(restaurants, open_page):
+    total = 30_000
+    who = {"timestamp": 1_700_000_000_000, "userRecordName": "_a", "deviceID": "1"}
+    records = [{"recordName": f"r-{number:05}", "recordType": "Restaurant", "fields": {"seats": {"value": str(number), "type": "INT64"}}, "recordChangeTag": "1.1", "created": who, "modified": who, "deleted": False}
+               for number in range(total)]
+    page = open_page(restaurants.address("zones"))
+    page.route("**/records/query", lambda route: route.fulfill(json={"records": records}))
+    page.get_by_role("navigation", name="Screens").get_by_role("link", name="Records").click()
+    expect(page.get_by_text("30,000 records shown, these are all")).to_be_visible()
+    region = page.get_by_role("region", name="Records")
+    # Rows that are added, and those that are there, at each of fifty places down to the end.
+    counts = region.evaluate("""async (region) => {
+        const body = region.querySelector("tbody:not(.filler)");
+        const counts = [];
+        let added = 0;
+        new MutationObserver((list) => (added += list.reduce((sum, each) => sum + each.addedNodes.length, 0))).observe(body, {childList: true});
+        const frame = () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+        for (let place = 1; place <= 50; place += 1) {
+            added = 0;
+            region.scrollTo(0, (region.scrollHeight * place) / 50);
+            await frame();
+            counts.push([body.children.length, added]);
+        }
+        return counts;
+    }""")
+    assert max(there for there, _ in counts) <= 200 and max(added for _, added in counts) <= 200, counts
+    expect(page.get_by_role("link", name="r-29999")).to_be_in_viewport()
+
+
 def pick(page, *names):
     page.get_by_role("button", name="More", exact=True).click()
     for name in names:
@@ -446,3 +475,33 @@ def test_a_query_is_kept_under_a_name(restaurants, open_page):
     page.get_by_role("button", name="Saved").click()
     page.get_by_role("button", name="Forget Large ones").click()
     expect(page.get_by_role("link", name="Large ones")).to_have_count(0)
+
+
+def test_edits_are_kept_where_another_record_is_opened_and_the_row_says_so(restaurants, open_page):
+    for name in ("one", "two"):
+        restaurants.save("Restaurant", {"name": name}, name)
+    page = open_page(restaurants.address("records", type="Restaurant", record="one"))
+    pane = page.get_by_role("complementary")
+    pane.get_by_label("name", exact=True).fill("Changed")
+    page.get_by_role("link", name="two").click()
+    expect(page.locator(".toast")).to_contain_text("Kept, not saved: 1 field of one")
+    page.get_by_role("link", name=re.compile("one.*not saved")).click()
+    expect(pane.get_by_label("name", exact=True)).to_have_value("Changed")
+    pane.get_by_role("button", name="Discard").click()
+    expect(page.get_by_role("link", name="not saved")).to_have_count(0)
+
+
+def test_a_record_that_is_not_there_and_a_database_that_is_not_built_are_told(restaurants, open_page):
+    page = open_page(restaurants.address("records", type="Restaurant", record="nothing", db="shared"))
+    pane = page.get_by_role("complementary")
+    expect(pane.get_by_text("There is no such record")).to_be_visible()
+    expect(pane.get_by_role("button", name="Save")).to_have_count(0)
+    pane.get_by_role("button", name="Earlier versions…").click()
+    dialog = page.get_by_role("dialog", name="Versions of nothing")
+    expect(dialog.get_by_text("This container keeps none")).to_be_visible()
+    page.keyboard.press("Escape")
+    # What is shown is public, and called so.
+    expect(page.get_by_label("Database")).to_have_value("public")
+    restaurants.server.call("PATCH", "/admin/1/limits", {"recordVersionDays": 30}, container=restaurants.name)
+    pane.get_by_role("button", name="Earlier versions…").click()
+    expect(dialog.get_by_text("Versions are kept for 30 days here")).to_be_visible()

@@ -169,7 +169,7 @@ def test_10_places_and_images_are_entered_and_one_is_deleted_by_its_icon(contain
     for name, latitude, longitude in (("Ray's", "37.33", "-122.03"), ("Kit's", "37.34", "-122.04"), ("Late", "37.35", "-122.05")):
         page.locator("header").get_by_role("button", name="New Record").click()
         pane = page.get_by_role("complementary")
-        pane.get_by_label("Name", exact=True).first.fill(name.lower().replace("'", ""))
+        pane.get_by_label("recordName").fill(name.lower().replace("'", ""))
         pane.locator(".field-row", has_text="Name").last.get_by_role("textbox").fill(name)
         pane.get_by_label("Location, Latitude").fill(latitude)
         pane.get_by_label("Location, Longitude").fill(longitude)

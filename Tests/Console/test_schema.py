@@ -44,10 +44,12 @@ def test_deleting_a_field_says_what_is_lost(restaurants, open_page):
     page = open_page(restaurants.address("types", type="Restaurant"))
     page.get_by_role("button", name="More on phone").click()
     page.get_by_role("menuitem", name="Delete").click()
-    page.get_by_role("button", name="Review").click()
+    page.get_by_role("button", name="Save Changes").click()
     dialog = page.get_by_role("dialog")
     expect(dialog).to_contain_text("phone")
     expect(dialog).to_contain_text("deletes data for good")
+    # Which records have the field is not known.
+    expect(dialog).to_contain_text("phone of Restaurant: of 1 record at most")
     dialog.get_by_role("button", name="Save, and lose this data").click()
     expect(page.locator(".toast")).to_contain_text("The schema was saved")
     assert "phone" not in restaurants.exported()
@@ -120,3 +122,10 @@ def test_production_gets_the_schema_and_no_records(restaurants, open_page):
     expect(page.get_by_role("link", name="osteria")).to_be_visible()
     page.goto(restaurants.address("deploy"))
     expect(page.get_by_text("Production is up to date")).to_be_visible()
+
+
+def test_a_deployment_shows_what_a_new_type_brings(restaurants, open_page):
+    page = open_page(restaurants.address("deploy"))
+    main = page.get_by_role("main")
+    for text in ("Add record type Restaurant", "phone String", "Restaurant.name: Queryable, Searchable, Sortable", "Let _world read Restaurant"):
+        expect(main).to_contain_text(text)

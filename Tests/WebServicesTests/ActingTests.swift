@@ -270,6 +270,15 @@ struct ActingTests {
         #expect(try await world.token("POST", "console/token", "{}").status == 400)
         let listed = try await world.admin("GET", "tokens?kind=administrator")["tokens"]?.array?.first
         #expect(listed?["maker"]?.string == "administrator dan (console)" && listed?["label"]?.string == "laptop")
+        // Its owner and the team see it, and by itself it is revoked.
+        #expect(try await world.browse(browser, "GET", "console/me").json["token"]?["label"]?.string == "laptop")
+        let team = try await world.admin("GET", "administrators")["administrators"]?.array
+        #expect(team?.first?["token"]?["id"] == listed?["id"])
+        #expect(try await world.token("DELETE", "console/token", secret: secret).status == 200)
+        #expect(try await world.token("GET", "console/me", secret: secret).status == 401)
+        let me = try await world.browse(browser, "GET", "console/me")
+        #expect(me.status == 200 && me.json["token"] == nil)
+        #expect(try await world.browse(browser, "DELETE", "console/token").status == 404)
         try await world.node.stop()
     }
 }

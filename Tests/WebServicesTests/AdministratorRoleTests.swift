@@ -182,6 +182,9 @@ struct AdministratorRoleTests {
             "POST administrators", "PATCH administrators", "DELETE administrators", "PATCH limits",
             "POST cluster/nodes", "DELETE cluster/nodes", "POST cluster/replace", "POST cluster/leaders",
         ] { #expect(dangerous.contains(route), "\(route)") }
+        // What these would do is seen without.
+        let dry = AdminRoute.all.filter { $0.permission?.hasDryRun == true }.map(\.path)
+        #expect(dry == ["schema/deploy", "schema/reset"])
         #expect(AdminRoute.all.allSatisfy { $0.method != "GET" || $0.permission?.isDangerous == false })
     }
 }

@@ -22,6 +22,9 @@ struct SignInTests {
         #expect(expires - session.issued == SignIn.lifetimeMilliseconds.short)
         let listed = try await world.admin("GET", "tokens?kind=sign-in")["tokens"]?.array
         #expect(listed?.map { $0["id"]?.string } == [session.sessionID] && listed?.first?["user"]?.string == "ada")
+        #expect(try await world.admin("GET", "tokens?kind=sign-in&user=ada")["tokens"]?.array == listed)
+        _ = try await world.admin("POST", "users", #"{"name": "nobody-else"}"#)
+        #expect(try await world.admin("GET", "tokens?user=nobody-else")["tokens"]?.array == [])
         let query = "ckAPIToken=\(world.apiToken.secret)&ckWebAuthToken=\(token)"
         for _ in 0..<2 {
             let out = try await world.postJSON("/sign-out?\(query)", "")

@@ -128,4 +128,22 @@ package struct ContainerAdministration: Sendable {
         }
         return (account, found)
     }
+
+    /// Deletes one of a user's subscriptions to databases of a scope. The audit log names it before.
+    /// - Throws: `NOT_FOUND` where there is none of that name.
+    package func deleteSubscription(
+        _ id: String, to scope: Scope, of user: String, in key: SchemaKey
+    ) async throws(RequestFailure) {
+        _ = try await administration.directory(with: key.container)
+        let account = try await administration.account(named: user)
+        let subscriber = DatabaseKey(privateDataOf: account, in: key)
+        let found = try await Subscriptions.list(
+            of: subscriber, to: scope, ids: [id], in: service, by: service.deadline())
+        if found.isEmpty { throw .notFound("'\(user)' has no subscription '\(id)' to the \(scope.rawValue) database") }
+        let subject =
+            "\(AuditText.id(id)) of user \(AuditText.id(user)) in \(key.container) \(key.environment.rawValue)"
+        let event = AuditEvent(origin: administration.origin, action: "subscription.delete", subject: subject)
+        try await service.enter(DirectoryEntry(nil, events: [event]), by: service.deadline())
+        try await Subscriptions.delete(id, of: subscriber, to: scope, in: service, by: service.deadline())
+    }
 }

@@ -86,13 +86,34 @@ package struct Subscriptions: Sendable {
             }
         }
         if command.changes.isEmpty { return outcomes }
-        let outcome = try await service.submit(
-            .subscriptions(command), to: home, by: request.deadline, as: SubscriptionsOutcome.self)
-        for (place, failure) in zip(places, outcome.failures) {
+        let failures = try await Self.submit(command, to: home, in: service, by: request.deadline)
+        for (place, failure) in zip(places, failures) {
             if let failure { outcomes[place] = .failed(failure) }
         }
-        try await CopyDelivery(service, outcome.marks, from: home, by: request.deadline).wait()
         return outcomes
+    }
+
+    /// Deletes one of a user's subscriptions; what is committed after this returns is not matched with it.
+    /// - Parameter subscriber: the user's private database.
+    static func delete(
+        _ id: String, of subscriber: DatabaseKey, to scope: Scope, in service: RecordService, by deadline: Deadline
+    ) async throws(RequestFailure) {
+        let home = subscriber.home(in: service)
+        let command = ModifySubscriptions(
+            subscriber: subscriber, home: home.rawValue, time: try service.trustedNow(),
+            changes: [.delete(scope, id: id)])
+        let failures = try await submit(command, to: home, in: service, by: deadline)
+        if case let failure?? = failures.first { throw RequestFailure(failure) }
+    }
+
+    /// - Returns: why a change was not made; nil for one that was.
+    private static func submit(
+        _ command: ModifySubscriptions, to home: GroupID, in service: RecordService, by deadline: Deadline
+    ) async throws(RequestFailure) -> [ServiceError?] {
+        let outcome = try await service.submit(
+            .subscriptions(command), to: home, by: deadline, as: SubscriptionsOutcome.self)
+        try await CopyDelivery(service, outcome.marks, from: home, by: deadline).wait()
+        return outcome.failures
     }
 
     private func requireLevel(in group: GroupID) async throws(RequestFailure) {

@@ -41,6 +41,9 @@ struct AdminRoute: Sendable {
         .init("POST", "containers/restore", .dangerous(.cluster)) { ContainerRoutes(request: $0).restore },
         .init("POST", "containers/keys", .dangerous(.query)) { ContainerRoutes(request: $0).rotateKey },
         .init("GET", "subscriptions", .init(.developer, .query)) { ContainerRoutes(request: $0).subscriptions },
+        .init("DELETE", "subscriptions", .init(.developer, .query)) {
+            ContainerRoutes(request: $0).deleteSubscription
+        },
         .init("GET", "webhooks", .init(.developer, .query)) { WebhookRoutes(request: $0).list },
         .init("POST", "webhooks", .dangerous(.body)) { WebhookRoutes(request: $0).create },
         .init("PATCH", "webhooks", .dangerous(.body)) { WebhookRoutes(request: $0).change },
@@ -57,8 +60,10 @@ struct AdminRoute: Sendable {
         .init("GET", "schema/history", .init(.viewer, .query)) { SchemaRoutes(request: $0).history },
         .init("POST", "schema/restore", .init(.developer, .query)) { SchemaRoutes(request: $0).restore },
         .init("POST", "schema/validate", .init(.viewer, .query)) { SchemaRoutes(request: $0).validate },
-        .init("POST", "schema/deploy", .dangerous(.query)) { SchemaRoutes(request: $0).deploy },
-        .init("POST", "schema/reset", .dangerous(.query)) { SchemaRoutes(request: $0).resetDevelopment },
+        .init("POST", "schema/deploy", .dangerous(.query, unlessDry: true)) { SchemaRoutes(request: $0).deploy },
+        .init("POST", "schema/reset", .dangerous(.query, unlessDry: true)) {
+            SchemaRoutes(request: $0).resetDevelopment
+        },
         .init("POST", "schema/indexes", .init(.developer, .query)) { SchemaRoutes(request: $0).addIndex },
         .init("DELETE", "schema/indexes", .init(.developer, .query)) { SchemaRoutes(request: $0).removeIndex },
         .init("GET", "users", .init(.admin, .cluster)) { AccountRoutes(request: $0).list },
@@ -123,6 +128,7 @@ struct AdminRoute: Sendable {
         .init("POST", "console/token", .init(.viewer, .anywhere, isDangerous: true)) {
             ConsoleRoutes(request: $0).makeToken
         },
+        .init("DELETE", "console/token", .anyViewer) { ConsoleRoutes(request: $0).revokeToken },
         .init("POST", "console/sign-out", .anyViewer) { ConsoleRoutes(request: $0).signOut },
     ]
 }
@@ -149,6 +155,8 @@ struct AdminPermission: Sendable {
     let role: AdministratorRole
     let subject: Subject
     let isDangerous: Bool
+    /// Whether the operation only says what it would do where the parameter `dryRun` asks for that.
+    var hasDryRun = false
 
     /// Anybody with the role, wherever it holds.
     static let anyViewer = AdminPermission(.viewer, .anywhere)
@@ -160,11 +168,17 @@ struct AdminPermission: Sendable {
     }
 
     /// For an admin who has signed in a short time ago.
-    static func dangerous(_ subject: Subject) -> Self { Self(.admin, subject, isDangerous: true) }
+    /// - Parameter hasDryRun: what it would do may be seen without.
+    static func dangerous(_ subject: Subject, unlessDry hasDryRun: Bool = false) -> Self {
+        var permission = Self(.admin, subject, isDangerous: true)
+        permission.hasDryRun = hasDryRun
+        return permission
+    }
 
     /// - Throws: `ACCESS_DENIED` where the request's administrator may not do this.
     func require(for request: AdminRequest) async throws(RequestFailure) {
-        var need = AdministratorNeed(role, .container, isDangerous: isDangerous)
+        let isDry = hasDryRun && request.url["dryRun"] == "true"
+        var need = AdministratorNeed(role, .container, isDangerous: isDangerous && !isDry)
         var container: String?
         var environment: Environment?
         switch subject {

@@ -64,6 +64,16 @@ struct ConsoleRoutes {
         }
     }
 
+    /// Revokes the token of the administrator who asks, on all nodes when it is answered.
+    func revokeToken() async throws(RequestFailure) -> Reply {
+        let name = try request.administration.access.name ?? ""
+        guard let token = try await request.service.newestDirectory().administratorToken(of: name) else {
+            throw .notFound("there is no token of yours for the command line")
+        }
+        try await request.administration.change(.revokeToken(id: token.id))
+        return .done("revoked", "id", token.id)
+    }
+
     /// Ends the session, on all nodes when it is answered.
     func signOut() async throws(RequestFailure) -> Reply {
         _ = try request.body.jsonMembers()
@@ -74,12 +84,14 @@ struct ConsoleRoutes {
     }
 
     private func reply(of access: AdministratorAccess, _ secret: ClusterSecret) -> Reply {
-        let known = access.name.flatMap { request.service.directory.administrator(named: $0) }
+        let directory = request.service.directory
+        let known = access.name.flatMap { directory.administrator(named: $0) }
         return Reply { writer in
             writer.key("name")
             if let name = access.name { writer.string(name) } else { writer.null() }
             writer.member("role", access.role.rawValue)
             AdministratorRoutes.write(access.containers, to: &writer)
+            AdministratorRoutes.write(access.name.flatMap(directory.administratorToken(of:)), to: &writer)
             guard let session = access.session else { return }
             writer.member("csrfToken", ConsoleCookie.csrfToken(of: session, secret))
             writer.member("idleExpires", integer: session.idleExpires)
@@ -97,7 +109,7 @@ struct AdministratorRoutes {
 
     func list() async throws(RequestFailure) -> Reply {
         let team = try await console.team()
-        return Reply { $0.list("administrators", team) { Self.write($0, to: &$1) } }
+        return Reply { $0.list("administrators", team) { write($0, to: &$1) } }
     }
 
     func create() async throws(RequestFailure) -> Reply {
@@ -106,7 +118,7 @@ struct AdministratorRoutes {
         let changes = try Self.changes(json)
         guard let role = changes.role else { throw Self.unknownRole }
         let administrator = try await console.create(name, role, changes)
-        return Reply { Self.write(administrator, to: &$0) }
+        return Reply { write(administrator, to: &$0) }
     }
 
     /// Changes what the body names: the role, the containers, the password. A new password ends all sessions.
@@ -116,7 +128,7 @@ struct AdministratorRoutes {
             throw .badRequest("nothing to change: role, containers or password is expected in the body")
         }
         let administrator = try await console.update(name, try Self.changes(json))
-        return Reply { Self.write(administrator, to: &$0) }
+        return Reply { write(administrator, to: &$0) }
     }
 
     /// Removes an administrator with their token, links and sessions.
@@ -154,14 +166,25 @@ struct AdministratorRoutes {
     private static let unknownRole = RequestFailure(
         .badRequest, "role: one of \(AdministratorRole.allCases.map(\.rawValue).joined(separator: ", ")) is expected")
 
-    private static func write(_ administrator: Administrator, to writer: inout JSONWriter) {
+    private func write(_ administrator: Administrator, to writer: inout JSONWriter) {
         writer.member("name", administrator.name)
         writer.member("role", administrator.role.rawValue)
-        write(administrator.containers, to: &writer)
+        Self.write(administrator.containers, to: &writer)
+        Self.write(request.service.directory.administratorToken(of: administrator.name), to: &writer)
         writer.member("hasPassword", administrator.password != nil)
         writer.member("created", integer: administrator.created)
         writer.key("lastUsed")
         if let time = administrator.lastSignIn { writer.integer(time) } else { writer.null() }
+    }
+
+    /// Somebody's token for the command line, without its secret; nothing where they have none.
+    static func write(_ token: Token?, to writer: inout JSONWriter) {
+        guard let token else { return }
+        writer.object("token") { writer in
+            writer.member("id", token.id)
+            writer.member("label", token.label)
+            writer.member("created", integer: token.created)
+        }
     }
 
     /// Where a role holds; null: everywhere.

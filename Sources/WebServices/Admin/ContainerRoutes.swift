@@ -86,6 +86,17 @@ struct ContainerRoutes {
         }
     }
 
+    /// `DELETE subscriptions`: takes one of a user's away, such as one that an app made by mistake.
+    func deleteSubscription() async throws(RequestFailure) -> Reply {
+        let (url, key) = (request.url, try request.url.schemaKey())
+        let (id, database) = (try url.need("id"), try url.need("database"))
+        guard let scope = Scope(rawValue: database), scope != .shared else {
+            throw .badRequest("database: 'private' or 'public' is expected, not '\(database)'")
+        }
+        try await containers.deleteSubscription(id, to: scope, of: try url.need("user"), in: key)
+        return .done("deleted", "subscriptionID", id)
+    }
+
     private static func write(_ subscription: Subscription, to writer: inout JSONWriter) {
         writer.member("subscriptionID", subscription.id)
         writer.member("subscriptionType", subscription.kind.webName)

@@ -10,7 +10,10 @@ struct TokenRoutes {
 
     /// A page of them, oldest first.
     func list() async throws(RequestFailure) -> Reply {
-        let filter = TokenFilter(container: request.url["container"], kinds: try wantedKinds())
+        var filter = TokenFilter(container: request.url["container"], kinds: try wantedKinds())
+        if let user = request.url.text("user") {
+            filter.accountID = try await request.administration.account(named: user).id
+        }
         let page = try await tokens.list(filter, after: try cursor(), limit: try request.url.pageLimit())
         return Reply { writer in
             writer.list("tokens", page.tokens) { Self.write($0, names: page.names, to: &$1) }

@@ -177,7 +177,8 @@ struct AdministratorListCommand: ClientCommand {
         let columns: [Table.Column] = [
             ("NAME", { $0.text("name") }), ("ROLE", { $0.text("role") }),
             ("CONTAINERS", { $0["containers"]?.array?.compactMap(\.string).joined(separator: ", ") ?? "all" }),
-            ("PASSWORD", { $0["hasPassword"] == .bool(true) ? "yes" : "no" }), ("CREATED", { $0.time("created") }),
+            ("PASSWORD", { $0["hasPassword"] == .bool(true) ? "yes" : "no" }),
+            ("TOKEN SINCE", { $0["token"]?.time("created") ?? "" }), ("CREATED", { $0.time("created") }),
             ("LAST SIGN-IN", { $0.time("lastUsed") }),
         ]
         try list(try await connection.administer("GET", "administrators"), "administrators", columns)

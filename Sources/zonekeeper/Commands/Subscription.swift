@@ -155,7 +155,15 @@ struct SubscriptionDeleteCommand: ClientCommand {
     @Argument(help: "Its ID.")
     var id: String
 
+    @Option(help: ArgumentHelp("Delete this user's, as an administrator.", valueName: "name"))
+    var user: String?
+
     func run(on connection: Connection) async throws {
+        if let user {
+            let response = try await connection.administerPlace(
+                "DELETE", "subscriptions", parameters: ["user": user, "database": database.name, "id": id])
+            return try show(response, "deleted subscription \(id) of \(user)")
+        }
         let (response, _) = try await database.modify(
             "delete", .members(["subscriptionID": .string(id)]), on: connection)
         try show(response, "deleted subscription \(id)")

@@ -133,6 +133,9 @@ struct TokenListCommand: ClientCommand {
     @Option(help: "Only these; may be repeated (usually api and session).")
     var kind: [Kind] = []
 
+    @Option(help: "Only sessions of this user.")
+    var user: String?
+
     /// As the server's parameter has it; nil: all.
     var kinds: String? {
         if kind.contains(.all) { return nil }
@@ -141,7 +144,7 @@ struct TokenListCommand: ClientCommand {
 
     func run(on connection: Connection) async throws {
         let tokens = try await connection.administerList(
-            "tokens", parameters: ["kind": kinds, "container": connection.settings.container])
+            "tokens", parameters: ["kind": kinds, "container": connection.settings.container, "user": user])
         try show(.members(["tokens": .array(tokens)]), Self.table(tokens))
     }
 
@@ -207,10 +210,20 @@ struct TokenRevokeCommand: ClientCommand {
     @OptionGroup var options: ClientOptions
 
     @Argument(help: "The token's id, as `token list` shows it.")
-    var id: String
+    var id: String?
+
+    @Flag(help: "The administrator's own: that of whoever sends this command.")
+    var own = false
+
+    func validate() throws {
+        if own == (id != nil) { throw ValidationError("an id, or --own, is expected") }
+    }
 
     func run(on connection: Connection) async throws {
-        let response = try await connection.administer("DELETE", "tokens", parameters: ["id": id])
-        try show(response, "revoked token \(id)")
+        let response =
+            own
+            ? try await connection.administer("DELETE", "console/token")
+            : try await connection.administer("DELETE", "tokens", parameters: ["id": id])
+        try show(response, "revoked token \(try response.json().text("id"))")
     }
 }

@@ -82,7 +82,7 @@ function region(read) {
     const focused = document.activeElement;
     const isInside = focused && start.parentNode.contains(focused) && focused !== start.parentNode &&
       start.compareDocumentPosition(focused) & Node.DOCUMENT_POSITION_FOLLOWING && end.compareDocumentPosition(focused) & Node.DOCUMENT_POSITION_PRECEDING;
-    const twin = isInside ? twinOf(focused, next) : undefined;
+    const twin = isInside ? twinsOf(focused, next)[0] : undefined;
     clear(start, end);
     end.parentNode.insertBefore(next, end);
     twin?.focus({ preventScroll: true });
@@ -94,10 +94,10 @@ function region(read) {
 const nameOf = (element) => element.getAttribute("aria-label") ?? element.labels?.[0]?.textContent ?? element.textContent;
 
 /**
- * What stands now in the place of a control that was drawn anew.
- * @param {Element} old @param {ParentNode} [within] @returns {HTMLElement | undefined}
+ * What may stand now in the place of a control that was drawn anew, as each row of a table has one of its name.
+ * @param {Element} old @param {ParentNode} [within] @returns {HTMLElement[]}
  */
-export const twinOf = (old, within = document) => [...within.querySelectorAll(old.localName)].find((each) => nameOf(each) === nameOf(old));
+export const twinsOf = (old, within = document) => [...within.querySelectorAll(old.localName)].filter((each) => nameOf(each) === nameOf(old));
 
 /** @param {Node} start @param {Node} end */
 function clear(start, end) {

@@ -31,7 +31,7 @@ export const plural = (value, noun = "") => `${count(value)} ${noun}${value === 
 
 /** How long something took. @param {number | undefined} value */
 export const milliseconds = (value) =>
-  value === undefined ? "–" : value < 100 ? `${value.toFixed(1)} ms` : value < 10000 ? `${count(Math.round(value))} ms` : `${(value / 1000).toFixed(1)} s`;
+  value === undefined ? "–" : value < 100 ? `${value.toFixed(1).replace(/\.0$/, "")} ms` : value < 10000 ? `${count(Math.round(value))} ms` : `${(value / 1000).toFixed(1)} s`;
 
 /** How many in a second, on average. @param {number} value */
 export const rate = (value) => (value < 10 && value % 1 ? value.toFixed(value < 1 ? 2 : 1) : count(Math.round(value)));

@@ -1,12 +1,13 @@
 /** Who is signed in, and what they may do. */
 import { computed, signal } from "./signal.js";
 import { call, csrfToken } from "./api.js";
-import { acting, loadActing } from "./acting.js";
+import { acting, actingKnown, loadActing } from "./acting.js";
 import { place } from "./router.js";
 
 /**
  * @typedef {{name: string, role: "viewer" | "developer" | "admin", containers: string[] | null, csrfToken: string,
- *     idleExpires: number, expires: number, freshUntil: number, needsPassword?: boolean}} Session
+ *     idleExpires: number, expires: number, freshUntil: number, needsPassword?: boolean,
+ *     token?: {id: string, label: string, created: number}}} Session `token`: the one for the command line
  */
 
 /** @type {import("./signal.js").Signal<Session | null>} */
@@ -24,10 +25,17 @@ export function take(next) {
   csrfToken.value = next.csrfToken;
   session.value = next;
   // An admin may do everything; only others need the list.
-  if (next.role !== "admin" && leastRoles.peek().size === 0) void loadRoles();
+  if (next.role !== "admin" && leastRoles.peek().size === 0) rolesLoading = loadRoles().catch(() => {});
   if (next.role === "admin") void loadActing();
   return next;
 }
+
+let rolesLoading = Promise.resolve();
+/** Once it is known what the person may do, so that no screen asks for what would be refused. */
+export const rightsKnown = () => Promise.all([rolesLoading, actingKnown()]);
+
+/** Asks anew who is signed in. */
+export const reloadSession = async () => take(await call("GET /admin/1/console/me"));
 
 async function loadRoles() {
   const document = await call("GET /openapi.json");
@@ -45,16 +53,18 @@ export const isProduction = computed(() => place.value.environment === "producti
 
 /**
  * Why the person may not do this; `null` where they may. The server decides, this only spares a refusal.
- * @param {string} operation such as "POST /admin/1/schema" @param {{inEnvironment?: boolean}} [options]
+ * @param {string} operation such as "POST /admin/1/schema" @param {{inEnvironment?: boolean, everywhere?: boolean}} [options]
+ *   `inEnvironment`: for production it takes an admin; `everywhere`: it takes a role that holds in the whole cluster
  */
 export function denial(operation, options) {
   const me = session.value;
   const isData = /^POST \/(database|kv)\//.test(operation);
   if (isData && acting.value && !acting.value.write) return `You act as ${acting.value.user} to read only.`;
-  if (!me || me.role === "admin") return null;
-  const isWrite = !operation.startsWith("GET ");
-  const byPlace = options?.inEnvironment && isWrite ? (isProduction.value ? "admin" : "developer") : "viewer";
-  const byOperation = leastRoles.value.get(operation) ?? (isWrite ? "developer" : "viewer");
-  const least = ranks[byPlace] > ranks[byOperation] ? byPlace : byOperation;
-  return ranks[me.role] >= ranks[least] ? null : `This needs the role ${least}; you are a ${me.role}.`;
+  if (!me) return null;
+  if (me.role !== "admin") {
+    const given = leastRoles.value.get(operation) ?? (operation.startsWith("GET ") ? "viewer" : "developer");
+    const least = given === "developer" && options?.inEnvironment && isProduction.value ? "admin" : given;
+    if (ranks[me.role] < ranks[least]) return `This needs the role ${least}; you are a ${me.role}.`;
+  }
+  return options?.everywhere && me.containers ? `This needs a role in the whole cluster; yours is for ${me.containers.join(", ")}.` : null;
 }

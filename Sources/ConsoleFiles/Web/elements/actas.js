@@ -23,7 +23,7 @@ export function openActAs(user = "") {
     title: "Act as a user", submitLabel: "Act as this user",
     denied: () => actAsDenial() ?? (name.value.trim() ? (reason.value.trim() ? null : "Say why first.") : "Name a user first."),
     body: () => {
-      const people = resource((abort) => (denial("GET /admin/1/users") ? null : call("GET /admin/1/users", { query: { after: name.value.slice(0, -1), limit: 20 }, signal: abort }).then((answer) => answer.users)));
+      const people = resource((abort) => (denial("GET /admin/1/users", { everywhere: true }) ? null : call("GET /admin/1/users", { query: { after: name.value.slice(0, -1), limit: 20 }, signal: abort }).then((answer) => answer.users)));
       return [
         p({ class: "muted" }, `You see what this user sees in ${container} (${environment}), for 15 minutes at most. Encrypted values stay hidden. The audit log has both names and your reason.`),
         textField({ label: "User", isWide: true, list: listID, value: name.peek(), autofocus: !user, oninput: (text) => (name.value = text) }),

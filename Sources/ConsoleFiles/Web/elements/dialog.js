@@ -1,6 +1,6 @@
 /** Dialogs and menus. The browser keeps the focus in a dialog, and gives it back to what opened it. */
 import { signal } from "../core/signal.js";
-import { html, mount, twinOf } from "../core/dom.js";
+import { html, mount, twinsOf } from "../core/dom.js";
 import { asRequestError } from "../core/resource.js";
 import { button, errorBox, uniqueID } from "./parts.js";
 import { icon } from "./icon.js";
@@ -17,8 +17,11 @@ export function openDialog({ title, content, class: extra = "", isAlert, mayClos
   return new Promise((done) => {
     const id = uniqueID();
     const element = /** @type {HTMLDialogElement} */ (dialog({ class: ["dialog", extra], "aria-labelledby": id, role: isAlert ? "alertdialog" : null }));
-    const opener = document.activeElement;
+    // A menu stands right behind its opener, and is gone when the dialog is closed.
+    const active = document.activeElement;
+    const opener = active.closest("[popover]")?.previousElementSibling ?? active;
     const around = opener.closest(".table-scroll");
+    const turn = twinsOf(opener).indexOf(opener);
     let result;
     const close = (value) => {
       result = value;
@@ -33,8 +36,8 @@ export function openDialog({ title, content, class: extra = "", isAlert, mayClos
       dispose();
       element.remove();
       // What opened it may have been drawn anew, or be gone.
-      const now = (element) => (element?.isConnected ? element : element && twinOf(element));
-      (now(opener) ?? now(around)?.querySelector("tbody [tabindex='0']") ?? document.querySelector("main h1"))?.focus();
+      const now = (element, turn = 0) => (element?.isConnected ? element : element && (twinsOf(element)[turn] ?? twinsOf(element)[0]));
+      (now(opener, turn) ?? now(around)?.querySelector("tbody [tabindex='0']") ?? document.querySelector("main h1"))?.focus();
       done(result);
     });
     element.addEventListener("mousedown", (event) => event.target === element && !mayClose && !element.querySelector("form") && close());
@@ -85,13 +88,13 @@ export function openForm({ title, submitLabel, kind = "primary", body, submit, d
 /**
  * Asks before something that cannot be taken back: names it, says what follows; `typed` must be typed.
  * @param {{title: any, text: any, action: string, typed?: string | null, denied?: () => string | null,
- *   submit?: () => Promise<any>}} options
+ *   submit?: () => Promise<any>, kind?: "primary" | "danger"}} options
  */
-export function confirm({ title, text, action, typed, denied, submit }) {
+export function confirm({ title, text, action, typed, denied, submit, kind = "danger" }) {
   const entered = signal("");
   const id = uniqueID();
   return openForm({
-    title, submitLabel: action, kind: "danger", isAlert: true,
+    title, submitLabel: action, kind, isAlert: true,
     submit: submit ?? (async () => true),
     denied: () => denied?.() ?? (typed && entered.value !== typed ? `Type ${typed} first.` : null),
     body: () => [

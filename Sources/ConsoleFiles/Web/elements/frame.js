@@ -1,13 +1,14 @@
 /** The frame of all screens: container, environment, navigation, account. */
 import { computed, effect, signal } from "../core/signal.js";
 import { html } from "../core/dom.js";
-import { call, waiting } from "../core/api.js";
+import { RequestError, call, waiting } from "../core/api.js";
 import { address, navigate, place } from "../core/router.js";
-import { session } from "../core/session.js";
+import { reloadSession, session, take } from "../core/session.js";
 import { containers } from "../core/context.js";
+import { asRequestError, resource } from "../core/resource.js";
 import { hasLetterKeys, theme } from "../core/store.js";
 import { presentKeys, useKeys } from "../core/keys.js";
-import { button, checkbox, messages } from "./parts.js";
+import { button, checkbox, messages, textField, timeAgo, toast } from "./parts.js";
 import { menuButton, menuGroup, menuItem, openDialog, openForm, showSecret } from "./dialog.js";
 import { icon, mark } from "./icon.js";
 import { actAsDenial, actingBanner, openActAs } from "./actas.js";
@@ -47,7 +48,7 @@ export function frame(content) {
       header({ class: "top" },
         button({ label: "Navigation", icon: "menu", kind: "plain", hides: true, class: "nav-toggle", "aria-expanded": () => String(isNavOpen.value), onclick: () => (isNavOpen.value = !isNavOpen.peek()) }),
         a({ class: "home", href: address({ container: null, environment: "development", screen: "containers", params: {} }), "aria-label": "Zonekeeper, all containers" }, mark()),
-        containerMenu(), () => (place.value.container ? environmentSwitch() : null),
+        containerMenu(), () => (place.value.container && screens[place.value.screen]?.needsContainer ? environmentSwitch() : null),
         div({ class: "top-end" },
           button({ label: span({ class: "search-words" }, "Go to…", kbd("Ctrl K")), icon: "search", kind: "plain", class: "search-button", "aria-label": "Go to a screen, a type or a record", title: "Ctrl K", onclick: openPalette }),
           button({ label: "Keys and help", icon: "help", kind: "plain", hides: true, onclick: showKeys }),
@@ -63,7 +64,7 @@ export function frame(content) {
 
 function containerMenu() {
   return menuButton({
-    label: span({ class: "container-name" }, () => place.value.container ?? "All containers"), kind: "plain", class: "container-button", describe: "Containers",
+    label: span({ class: "container-name", title: () => place.value.container }, html.bdi(() => place.value.container ?? "All containers")), kind: "plain", class: "container-button", describe: "Containers",
     items: () => [
       () => (containers.data.value ?? []).filter((each) => !each.deleted && (!each.hidden || each.name === place.peek().container)).map(({ name }) =>
         menuItem({ label: name, isOn: name === place.peek().container, href: address({ container: name, screen: placeScreen(), params: {} }) })),
@@ -90,11 +91,15 @@ function keptParams() {
 
 function navigation() {
   const current = computed(() => place.value.screen);
+  // Asked for with each screen, and not by itself: a page that nobody uses is to be signed out.
+  const health = resource((abort) => (void current.value, call("GET /admin/1/cluster/health", { signal: abort, isRefresh: true })));
+  const silent = () => (health.data.value?.nodes ?? []).filter((node) => !node.answers).map((node) => node.id);
   return groups.map(({ label, needsContainer, names }) => () => {
     if (needsContainer && !place.value.container) return null;
     return div({ class: "nav-group" }, strong({ class: "nav-label" }, label),
       ul(names.map((name) => li(a({ href: () => (void place.value, address({ screen: name, params: {} })), class: "nav-item", "aria-current": () => (current.value === name ? "page" : null) },
-        icon(screens[name].icon), span(screens[name].title))))));
+        icon(screens[name].icon), span(screens[name].title),
+        name === "cluster" ? () => (silent().length ? span({ class: "alarm", title: `Node ${silent().join(", ")} does not answer` }, span({ class: "hidden-text" }, ", a node does not answer")) : null) : null)))));
   });
 }
 
@@ -108,6 +113,7 @@ function accountMenu() {
       div({ class: "segmented whole", role: "group", "aria-label": "Appearance" }, /** @type {const} */ (["system", "light", "dark"]).map((name) =>
         html.button({ type: "button", "aria-pressed": () => String(theme.value === name), onclick: () => (theme.value = name) }, name[0].toUpperCase() + name.slice(1)))),
       menuGroup(),
+      button({ label: "Change password…", kind: "plain", onclick: changePassword }),
       button({ label: "Token for the command line…", kind: "plain", onclick: makeToken }),
       button({ label: "Sign out", kind: "plain", onclick: async () => {
         await call("POST /admin/1/console/sign-out", { isSignIn: true }).catch(() => {});
@@ -117,13 +123,41 @@ function accountMenu() {
   });
 }
 
+/** The person's own password; all their other sessions end. */
+function changePassword() {
+  const values = { password: "", again: "" };
+  const text = (name, label, rest = {}) => textField({ label, isWide: true, type: "password", autocomplete: "new-password", ...rest, oninput: (text) => (values[name] = text) });
+  return openForm({ title: "Change your password", submitLabel: "Change password",
+    body: () => [text("password", "New password", { autofocus: true, hint: "At least 8 characters. Your other sessions end, on all nodes." }), text("again", "New password, again")],
+    submit: async () => {
+      if (values.password !== values.again) throw new RequestError(0, { reason: "The two passwords differ.", serverErrorCode: "NOT_SENT" });
+      take(await call("POST /admin/1/console/password", { body: { password: values.password } }));
+      toast("Your password was changed");
+    } });
+}
+
 /** A token by which the person is themselves on the command line; they have one at most. */
 async function makeToken() {
-  const name = session.peek()?.name;
+  const { name, token } = await reloadSession().catch(() => session.peek());
   let made;
-  const isMade = await openForm({ title: "Token for the command line", submitLabel: "Make token",
-    body: () => html.p(`Programs that have it act as ${name}, with your role. It is shown once; you have one at most, and an admin revokes it under API Access or with zonekeeper token revoke.`),
-    submit: async () => { made = await call("POST /admin/1/console/token", { body: { label: "made in the console" } }); } });
+  const isMade = await openForm({ title: "Token for the command line", submitLabel: token ? "Make another" : "Make token",
+    body: (close) => [
+      html.p(`Programs that have it act as ${name}, with your role. It is shown once; you have one at most.`),
+      token ? [html.p("You have one, made ", timeAgo(token.created), token.label ? ` (${token.label})` : "", ". Another takes its place: programs that use the present one are refused at once."),
+        div(button({ label: "Revoke it", icon: "trash", kind: "danger", onclick: async () => {
+          try {
+            await call("DELETE /admin/1/console/token");
+            toast("Your token was revoked");
+            close();
+            await reloadSession();
+          } catch (error) {
+            toast(asRequestError(error).message, "bad");
+          }
+        } }))] : null],
+    submit: async () => {
+      if (token) await call("DELETE /admin/1/console/token").catch((error) => { if (error.status !== 404) throw error; });
+      made = await call("POST /admin/1/console/token", { body: { label: "made in the console" } });
+    } });
   if (isMade && made) await showSecret({ title: "Your token", text: "Keep it in a file that only you can read, and name that with ZONEKEEPER_ADMIN_TOKEN_FILE.", secret: made.secret });
 }
 

@@ -55,7 +55,7 @@ export async function openPalette() {
         }
       };
       return div({ class: "dialog-body" },
-        input({ role: "combobox", "aria-label": "Go to", "aria-expanded": "true", "aria-controls": listID, "aria-activedescendant": () => `${listID}-${at.value}`, autofocus: true, placeholder: "A screen, a type, a container, or a record’s name", autocomplete: "off", spellcheck: "false",
+        input({ role: "combobox", "aria-label": "Go to", "aria-expanded": "true", "aria-controls": listID, "aria-activedescendant": () => `${listID}-${at.value}`, autofocus: true, placeholder: "Screen, type, container or record", autocomplete: "off", spellcheck: "false",
           onkeydown, oninput: (event) => { text.value = event.target.value; at.value = 0; } }),
         ul({ role: "listbox", id: listID, "aria-label": "Found" }, each(() => found.value.map((target, index) => ({ target, index })), ({ index }) => index, (item) =>
           li({ role: "option", id: `${listID}-${item.peek().index}`, "aria-selected": () => String(at.value === item.value.index), onclick: () => go(item.peek().target), onmousemove: () => (at.value = item.peek().index) },

@@ -65,6 +65,9 @@ export const screenHead = ({ title, detail, actions }) =>
 export const empty = ({ icon: name = "records", title, text, action }) =>
   div({ class: "empty" }, div({ class: "empty-icon" }, icon(name)), strong(title), text ? p({ class: "muted" }, text) : null, action);
 
+/** What is shown to somebody whose role is not enough. @param {string} why as `denial` says it */
+export const notForRole = (why) => empty({ icon: "lock", title: "Not for your role", text: `${why} An admin gives roles under Settings.` });
+
 /**
  * An error, in place: what failed, the code, the reason, the request's id, and a way on.
  * @param {import("../core/api.js").RequestError} error @param {{title?: string, retry?: () => void, actions?: any}}

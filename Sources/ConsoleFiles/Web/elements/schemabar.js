@@ -1,4 +1,4 @@
-/** The bar below the screens of the schema: what was edited, Review, Save Changes, Discard. */
+/** The bar below the screens of the schema: what was edited, Save Changes (which shows first what they do), Discard. */
 import { signal } from "../core/signal.js";
 import { html } from "../core/dom.js";
 import { call } from "../core/api.js";
@@ -39,7 +39,7 @@ const importSchema = (query) => {
 /** How many records the edits take values or themselves from; more than this are not counted. */
 const countedMax = 1000;
 
-/** What is lost, by type: its records, or those that have a field which goes. */
+/** What is lost, by type: its records, or what a field that goes has in them. Which of them have the field is not known. */
 function lost() {
   const now = edited.peek();
   return (schema.peek()?.types ?? []).flatMap((type) => {
@@ -51,7 +51,7 @@ function lost() {
     const canCount = type.fields.some((field) => field.name === "___recordID" && hasIndex(field, "QUERYABLE"));
     const body = { query: { recordType: type.name } };
     if (!canCount) counted.value = "not counted, as recordName is not queryable";
-    else void countMatches(body, countedMax).then(({ count: number, isAll }) => (counted.value = `${isAll ? "" : "more than "}${plural(number, "record")}`), (error) => (counted.value = asRequestError(error).message));
+    else void countMatches(body, countedMax).then(({ count: number, isAll }) => (counted.value = `${kept ? "of " : ""}${isAll ? "" : "more than "}${plural(number, "record")}${kept && isAll ? " at most" : ""}`), (error) => (counted.value = asRequestError(error).message));
     return [li(strong(words), ": ", counted)];
   });
 }
@@ -88,6 +88,5 @@ export function schemaBar() {
     () => (isBehind.value ? badge("the schema changed meanwhile", "warn") : null),
     div({ class: "actions" },
       button({ label: "Discard", onclick: () => confirm({ title: "Discard these changes?", action: "Discard", text: ul({ class: "plain-list" }, edits.peek().map((text) => li(text))), submit: async () => discard() }) }),
-      button({ label: "Review", onclick: () => void review(), denied: schemaDenial }),
-      button({ label: "Save Changes", kind: "primary", onclick: () => void review(), denied: schemaDenial })));
+      button({ label: "Save Changes…", kind: "primary", onclick: () => void review(), denied: schemaDenial })));
 }

@@ -59,12 +59,17 @@ export function timeChart({ title, kind, data, series, text, isWhole, moment: na
         return seen.value ? span({ class: "legend-value" }, ` ${value === undefined || value === null ? "–" : text(value)}`) : null;
       })))),
     div({ class: "plot", "aria-hidden": "true", onpointermove: onmove, onpointerleave: () => (looked.value = null) },
-      span({ class: "axis top" }, () => text(scale.value.top)), span({ class: "axis middle" }, () => text(scale.value.top / 2)),
+      span({ class: "axis high" }, () => text(scale.value.top)), span({ class: "axis middle" }, () => text(scale.value.top / 2)),
       svg.svg({ viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: "none" },
         [0, 0.5, 1].map((part) => svg.line({ class: "grid", x1: 0, x2: width, y1: height * part, y2: height * part })),
         () => (kind === "bars" ? scale.value.points.map(bars) : series.map(line)),
         () => (looked.value === null ? null : svg.rect({ class: "cursor", x: x(looked.value), y: 0, width: width / scale.value.steps, height }))),
-      div({ class: "axis-times" }, () => [scale.value.from, (scale.value.from + scale.value.until) / 2, scale.value.until].map((time) => span(moment(time))))),
+      div({ class: "axis-times" }, () => {
+        // The last step of a day is called by that day, not by the one that follows.
+        const { from, until, step } = scale.value;
+        const last = step < 86400000 ? until : until - step;
+        return [from, (from + last) / 2, last].map((time) => span(moment(time)));
+      })),
     details({ class: "chart-table" }, summary(`${title} as a table`),
       div({ class: "table-scroll", tabindex: "0", role: "region", "aria-label": `${title}, table` }, table(caption({ class: "hidden-text" }, title),
         thead(tr(th({ scope: "col" }, "Time"), series.map((one) => th({ scope: "col", class: "number" }, one.name)))),

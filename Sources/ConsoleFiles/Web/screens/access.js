@@ -6,10 +6,11 @@ import { asRequestError, resource } from "../core/resource.js";
 import { address, place } from "../core/router.js";
 import { denial } from "../core/session.js";
 import { time } from "../core/format.js";
-import { actionsColumn, badge, button, checkbox, copyable, empty, field, screenHead, timeAgo, toast, view } from "../elements/parts.js";
+import { actionsColumn, badge, button, checkbox, copyable, empty, field, notForRole, screenHead, timeAgo, toast, view } from "../elements/parts.js";
 import { confirm, openForm, showSecret } from "../elements/dialog.js";
 import { table } from "../elements/table.js";
 import { useKeys } from "../core/keys.js";
+import { allTokens } from "../core/tokens.js";
 
 const { a, code, div, h2, input, nav, p, section, span, strong, textarea } = html;
 
@@ -26,18 +27,6 @@ export function accessScreen() {
 /** @param {any} values @param {string} name @param {any} rest */
 const bound = (values, name, rest = {}) => ({ ...rest, autocomplete: "off", spellcheck: "false", oninput: (event) => (values[name] = event.target.value) });
 
-/** A page of tokens after another, all of a kind. @param {string} kind @param {AbortSignal} abort */
-async function allTokens(kind, abort) {
-  const tokens = [];
-  let after;
-  do {
-    const page = await call("GET /admin/1/tokens", { query: { container: place.peek().container, kind, after, limit: 200 }, signal: abort });
-    tokens.push(...page.tokens);
-    after = page.next;
-  } while (after && tokens.length < 1000);
-  return tokens;
-}
-
 /** @param {any} token @param {() => void} reload */
 const revoke = (token, reload) => confirm({
   title: `Revoke ${token.label || token.id}?`, action: "Revoke", text: token.kind === "api" ? "Apps that use this token are refused at once, on every node." : "The session ends at once, on every node.",
@@ -49,7 +38,7 @@ const revoke = (token, reload) => confirm({
 });
 
 function apiTokens() {
-  const list = resource((abort) => (void place.value.container, allTokens("api", abort).then((tokens) => tokens.filter((token) => token.environment === place.value.environment))));
+  const list = resource((abort) => (allTokens({ container: place.value.container, kind: "api" }, abort).then((tokens) => tokens.filter((token) => token.environment === place.value.environment))));
   const denied = () => denial("POST /admin/1/tokens", { inEnvironment: true });
   const create = async () => {
     const values = { label: "", origins: "", callbackURL: "" };
@@ -96,13 +85,13 @@ function apiTokens() {
 }
 
 function sessions() {
-  const list = resource((abort) => (void place.value.container, allTokens("session", abort)));
+  const list = resource((abort) => allTokens({ container: place.value.container, kind: "session" }, abort));
   return tokenTable(list, "Sessions", [
     { label: "User", cell: (row) => strong(row.user) },
     { label: "Id", cell: (row) => copyable(row.id) },
     { label: "Label", cell: (row) => row.label || span({ class: "unset" }, "–") },
     { label: "Expires", cell: (row) => (row.expires ? span({ title: time(row.expires) }, timeAgo(row.expires)) : "never") },
-  ], () => [], "Sessions that administrators made for programs, with `zonekeeper token create --session`.");
+  ], () => [], ["Sessions that administrators made for programs, with ", code("zonekeeper token create --session"), "."]);
 }
 
 /** Who made a token or a key, and when it was used last, as far as that is known. @type {any[]} */
@@ -112,7 +101,7 @@ const known = [
 ];
 
 /**
- * @param {any} list @param {string} caption @param {any[]} columns @param {() => any[]} actions @param {string} why
+ * @param {any} list @param {string} caption @param {any[]} columns @param {() => any[]} actions @param {any} why
  * @param {(row: any) => any} [change]
  */
 const tokenTable = (list, caption, columns, actions, why, change) => [
@@ -121,7 +110,7 @@ const tokenTable = (list, caption, columns, actions, why, change) => [
     isEmpty: (tokens) => tokens.length === 0, empty: () => empty({ icon: "key", title: `No ${caption[0].toLowerCase() === "a" ? caption : caption.toLowerCase()} yet`, text: why, action: actions() }),
     show: (tokens) => table({ caption, key: (row) => row.id, rows: () => tokens, columns: () => [...columns,
       { label: "Made", cell: (row) => span({ class: "muted" }, timeAgo(row.created)) },
-      { ...actionsColumn, cell: (row) => [change ? button({ label: "Edit", kind: "plain", denied: () => denial("PATCH /admin/1/tokens", { inEnvironment: true }), onclick: () => change(row) }) : null, button({ label: "Revoke", kind: "plain", denied: () => denial("DELETE /admin/1/tokens", { inEnvironment: true }), onclick: () => revoke(row, list.reload) })] }] }),
+      { ...actionsColumn, cell: (row) => [change ? button({ label: "Edit", icon: "edit", kind: "plain", denied: () => denial("PATCH /admin/1/tokens", { inEnvironment: true }), onclick: () => change(row) }) : null, button({ label: "Revoke", icon: "trash", kind: "plain", denied: () => denial("DELETE /admin/1/tokens", { inEnvironment: true }), onclick: () => revoke(row, list.reload) })] }] }),
   })];
 
 function serverKeys() {
@@ -154,13 +143,15 @@ function serverKeys() {
       show: (keys) => table({ caption: "Server-to-server keys", key: (row) => row.id, rows: () => keys, columns: () => [
         { label: "Name", cell: (row) => strong(row.label || "unnamed") }, { label: "Key ID", cell: (row) => copyable(row.id, `${row.id.slice(0, 16)}…`) }, { label: "User", cell: (row) => row.user },
         { label: "Made", cell: (row) => span({ class: "muted" }, timeAgo(row.created)) },
-        { ...actionsColumn, cell: (row) => button({ label: "Revoke", kind: "plain", denied: () => denial("DELETE /admin/1/keys", { inEnvironment: true }), onclick: () => confirm({
+        { ...actionsColumn, cell: (row) => button({ label: "Revoke", icon: "trash", kind: "plain", denied: () => denial("DELETE /admin/1/keys", { inEnvironment: true }), onclick: () => confirm({
           title: `Revoke ${row.label || row.id}?`, action: "Revoke", text: "Requests signed with this key are refused at once, on every node.",
           submit: async () => { await call("DELETE /admin/1/keys", { query: { id: row.id } }); list.reload(); toast("Revoked"); } }) }) },
       ] }) })];
 }
 
 function providersTab() {
+  const denied = denial("GET /admin/1/providers", { everywhere: true });
+  if (denied) return notForRole(denied);
   const list = resource((abort) => call("GET /admin/1/providers", { signal: abort }).then((answer) => answer.providers));
   const signUp = resource((abort) => call("GET /admin/1/sign-up", { signal: abort }));
   const setOpen = async (open) => {

@@ -22,31 +22,34 @@ import { usersScreen } from "./users.js";
 import { webhooksScreen } from "./webhooks.js";
 import { zonesScreen } from "./zones.js";
 
-/** @type {Record<string, {title: string, icon: string, show: () => any, needsContainer?: boolean}>} */
+/**
+ * `asks`: what the screen asks for that not everybody may, as `denial` takes it.
+ * @type {Record<string, {title: string, icon: string, show: () => any, needsContainer?: boolean, asks?: Parameters<typeof import("../core/session.js").denial>}>}
+ */
 export const screens = {
   containers: { title: "Containers", icon: "container", show: containersScreen },
   records: { title: "Records", icon: "records", show: recordsScreen, needsContainer: true },
   zones: { title: "Zones", icon: "zones", show: zonesScreen, needsContainer: true },
-  subscriptions: { title: "Subscriptions", icon: "bell", show: subscriptionsScreen, needsContainer: true },
+  subscriptions: { title: "Subscriptions", icon: "bell", show: subscriptionsScreen, needsContainer: true, asks: ["GET /admin/1/subscriptions", { inEnvironment: true }] },
   jobs: { title: "Jobs", icon: "job", show: jobsScreen, needsContainer: true },
   preferences: { title: "Preferences", icon: "preferences", show: preferencesScreen, needsContainer: true },
   types: { title: "Record Types", icon: "types", show: typesScreen, needsContainer: true },
   indexes: { title: "Indexes", icon: "index", show: indexesScreen, needsContainer: true },
   roles: { title: "Security Roles", icon: "role", show: rolesScreen, needsContainer: true },
   schema: { title: "Schema Text", icon: "text", show: schemaTextScreen, needsContainer: true },
-  access: { title: "API Access", icon: "key", show: accessScreen, needsContainer: true },
-  webhooks: { title: "Webhooks", icon: "webhook", show: webhooksScreen, needsContainer: true },
+  access: { title: "API Access", icon: "key", show: accessScreen, needsContainer: true, asks: ["GET /admin/1/tokens"] },
+  webhooks: { title: "Webhooks", icon: "webhook", show: webhooksScreen, needsContainer: true, asks: ["GET /admin/1/webhooks", { inEnvironment: true }] },
   logs: { title: "Logs", icon: "log", show: logsScreen, needsContainer: true },
   telemetry: { title: "Telemetry", icon: "telemetry", show: telemetryScreen, needsContainer: true },
   usage: { title: "Usage", icon: "usage", show: usageScreen, needsContainer: true },
   limits: { title: "Limits", icon: "limit", show: limitsScreen, needsContainer: true },
-  deploy: { title: "Deploy Schema Changes…", icon: "deploy", show: deployScreen, needsContainer: true },
-  reset: { title: "Reset Environment…", icon: "reset", show: resetScreen, needsContainer: true },
-  users: { title: "Users", icon: "user", show: usersScreen },
+  deploy: { title: "Deploy Schema Changes…", icon: "deploy", show: deployScreen, needsContainer: true, asks: ["POST /admin/1/schema/deploy"] },
+  reset: { title: "Reset Environment…", icon: "reset", show: resetScreen, needsContainer: true, asks: ["POST /admin/1/schema/reset"] },
+  users: { title: "Users", icon: "user", show: usersScreen, asks: ["GET /admin/1/users", { everywhere: true }] },
   audit: { title: "Audit", icon: "audit", show: auditScreen },
   cluster: { title: "Cluster", icon: "cluster", show: clusterScreen },
   loads: { title: "Load Tests", icon: "load", show: loadsScreen },
-  team: { title: "Settings", icon: "settings", show: teamScreen },
+  team: { title: "Settings", icon: "settings", show: teamScreen, asks: ["GET /admin/1/administrators", { everywhere: true }] },
 };
 
 /** @type {{label: string, needsContainer: boolean, names: string[]}[]} */

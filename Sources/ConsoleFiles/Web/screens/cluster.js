@@ -31,6 +31,7 @@ export function clusterScreen() {
     last = next;
     loads.value = found;
   });
+  const silent = () => (health.data.value?.nodes ?? []).filter((node) => !node.answers).length;
   const healthOf = (id) => health.data.value?.nodes.find((node) => node.id === id);
   every(() => { overview.reload(); status.reload(); }, 3000);
   every(() => { if (!health.isLoading.peek()) health.reload(); }, 2000);
@@ -43,8 +44,8 @@ export function clusterScreen() {
     view(overview, { isSteady: true, show: () => [
       div({ class: "cards narrow block" },
         each(nodes, (node) => node.id, (node) => nodeCard(node, nodes, overview.reload, healthOf, loads)),
-        div({ class: "card quiet" }, div({ class: "card-head" }, icon("check"), h2("State")), () => facts([
-          ["Cluster", data()?.clusterID], ["Layout", data()?.settled ? badge("settled", "good") : badge(`${plural(data()?.groupsToSettle ?? 0, "group")} to settle`, "warn")],
+        div({ class: "card quiet" }, div({ class: "card-head" }, () => icon(silent() ? "danger" : "check"), h2("State")), () => facts([
+          ["Cluster", data()?.clusterID], ["Nodes", health.data.value ? badge(silent() ? `${silent()} of ${nodes().length} ${silent() === 1 ? "does" : "do"} not answer` : "all answer", silent() ? "bad" : "good") : ""], ["Layout", data()?.settled ? badge("settled", "good") : badge(`${plural(data()?.groupsToSettle ?? 0, "group")} to settle`, "warn")],
           ["Replicas a shard", data()?.replicasPerShard], ["This node", status.data.value ? `${status.data.value.node}, build ${status.data.value.version}` : ""],
           ["Files", status.data.value ? (status.data.value.assets.missing ? badge(`${status.data.value.assets.missing} missing`, "bad") : badge("all there", "good")) : ""]]))),
       section({ class: "block" }, h2("Shards"), p({ class: "muted legend" }, span({ class: "dot leader" }), " leads ", span({ class: "dot voter" }), " votes ", span({ class: "dot learner" }), " learns ", span({ class: "dot none" }), " not here"),

@@ -9,6 +9,7 @@ import { count, plural } from "../core/format.js";
 import { button, empty, screenHead, toast, view } from "../elements/parts.js";
 import { confirm } from "../elements/dialog.js";
 import { planList } from "../elements/schemabar.js";
+import { fieldLabel, indexNames, typeName } from "../core/schema.js";
 
 const { b, code, div, h2, p, section } = html;
 
@@ -19,21 +20,38 @@ const parts = [
   ["Record Types", () => true],
 ];
 
-/** @param {any[]} changes */
-function grouped(changes) {
+/**
+ * What a new type brings: the plan has it as one change, and people are to see what becomes searchable, and for whom.
+ * @param {any} change @param {import("../core/schema.js").RecordType[]} types development's
+ */
+function unfolded(change, types) {
+  const type = change.kind === "addType" && types.find(({ name }) => name === change.type);
+  if (!type) return [change];
+  const fields = type.fields.filter((field) => !field.system);
+  return [
+    { ...change, change: `add record type ${type.name}`, consequence: fields.map((field) => `${field.name} ${typeName(field.type)}`).join(", ") || "It has no fields." },
+    ...type.fields.filter((field) => field.indexes.length).map((field) => ({ kind: "addIndex", change: `add to ${type.name}.${fieldLabel(field.name)}: ${field.indexes.map(({ index }) => indexNames[index]).join(", ")}` })),
+    ...type.grants.filter((grant) => grant.permissions.length).map(({ role, permissions }) => ({ kind: "addGrant", change: `let ${role} ${permissions.map((each) => each.toLowerCase()).join(", ")} ${type.name}` })),
+  ];
+}
+
+/** @param {any[]} changes @param {import("../core/schema.js").RecordType[]} types */
+function grouped(changes, types) {
   /** @type {Map<string, any[]>} */ const found = new Map([["Record Types", []], ["Indexes", []], ["Security Roles", []]]);
-  for (const change of changes) found.get((parts.find(([, isOne]) => isOne(change.kind)))[0])?.push(change);
+  for (const change of changes.flatMap((each) => unfolded(each, types))) found.get((parts.find(([, isOne]) => isOne(change.kind)))[0])?.push(change);
   return [...found].filter(([, list]) => list.length > 0);
 }
 
 export function deployScreen() {
   const plan = resource((abort) => {
     void schemaState.data.value;
-    return call("POST /admin/1/schema/deploy", { query: { container: place.value.container, dryRun: true }, signal: abort });
+    const query = { container: place.value.container };
+    return Promise.all([call("POST /admin/1/schema/deploy", { query: { ...query, dryRun: true }, signal: abort }),
+      call("GET /admin/1/schema/state", { query: { ...query, environment: "development" }, signal: abort })]).then(([found, { types }]) => ({ ...found, types }));
   });
   const denied = () => denial("POST /admin/1/schema/deploy") ?? (plan.data.value?.changes.length ? null : "There is nothing to deploy.");
   const deploy = () => confirm({
-    title: "Deploy to production?", action: "Deploy", typed: place.peek().container,
+    title: "Deploy to production?", action: "Deploy", kind: "primary", typed: place.peek().container,
     text: div({ class: "stack" }, p(plural(plan.data.peek().changes.length, "change"), " of the schema of ", b(place.peek().container), " go to production, all at once. Records are not copied."),
       p({ class: "muted" }, "What is deployed stays: types and fields of production cannot be deleted.")),
     submit: async () => {
@@ -48,7 +66,7 @@ export function deployScreen() {
     view(plan, {
       isEmpty: (found) => found.changes.length === 0,
       empty: () => empty({ icon: "check", title: "Production is up to date", text: "It has every type, field, index and role of development." }),
-      show: (found) => grouped(found.changes).map(([name, changes]) => div({ class: "block" }, h2(`${name} `, html.span({ class: "muted" }, count(changes.length))), planList({ changes }))),
+      show: (found) => grouped(found.changes, found.types).map(([name, changes]) => div({ class: "block" }, h2(`${name} `, html.span({ class: "muted" }, count(changes.length))), planList({ changes }))),
     }));
 }
 

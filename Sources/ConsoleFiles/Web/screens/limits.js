@@ -16,14 +16,14 @@ const { code, div, h2, input, p, section, span, strong } = html;
 
 /** What the limits are, in words. @type {Record<string, string>} */
 const words = {
-  requestsPerSecond: "Requests a second, over all nodes", requestsPer100kUsers: "… more for each 100,000 users", requestsPerSecondMax: "… up to",
-  keyValueRequestsPerSecond: "Preference requests a second", keyValueRequestsPer100kUsers: "… more for each 100,000 users", keyValueRequestsPerSecondMax: "… up to",
-  concurrentRequests: "Requests at once, of one node", databaseBytes: "Public data", databaseBytesPerUser: "… more for each user", databaseBytesMax: "… up to",
-  databaseRecords: "Public records", assetBytes: "Public assets", assetBytesPerUser: "… more for each user", assetBytesMax: "… up to",
+  requestsPerSecond: "Requests a second, over all nodes", requestsPer100kUsers: "Requests a second more for each 100,000 users", requestsPerSecondMax: "Requests a second at most, however many users",
+  keyValueRequestsPerSecond: "Preference requests a second", keyValueRequestsPer100kUsers: "Preference requests a second more for each 100,000 users", keyValueRequestsPerSecondMax: "Preference requests a second at most",
+  concurrentRequests: "Requests at once, of one node", databaseBytes: "Public data", databaseBytesPerUser: "Public data more for each user", databaseBytesMax: "Public data at most",
+  databaseRecords: "Public records", assetBytes: "Public assets", assetBytesPerUser: "Public assets more for each user", assetBytesMax: "Public assets at most",
   assetUploadBytes: "One uploaded file", assetUploadBytesMax: "One file whose size was announced", unsavedAssetBytes: "Uploads of a user not saved yet",
-  transferBytesPerMonth: "Transfer in a month", transferBytesPerUser: "… more for each user", transferBytesPerMonthMax: "… up to",
+  transferBytesPerMonth: "Transfer in a month", transferBytesPerUser: "Transfer in a month more for each user", transferBytesPerMonthMax: "Transfer in a month at most",
   userBytes: "Private data of a user", userRecords: "Private records of a user", userAssetBytes: "Private assets of a user", schemaGrowthsPerMinute: "Saves a minute that may add to the schema",
-  actAsRequestsPerSecond: "Requests a second of an admin who acts as a user", actAsMinutes: "Minutes for which an admin may act as a user, in development", actAsProductionMinutes: "… in production",
+  actAsRequestsPerSecond: "Requests a second of an admin who acts as a user", actAsMinutes: "Minutes for which an admin may act as a user, in development", actAsProductionMinutes: "Minutes for which an admin may act as a user, in production",
   recordVersionDays: "Days for which earlier versions of records are kept", recordVersionsMax: "Earlier versions of one record",
 };
 
@@ -37,18 +37,19 @@ export function limitsScreen() {
   const denied = () => denial("PATCH /admin/1/limits");
   return section(
     screenHead({ title: "Limits", detail: "What this container is held to, in both environments, and what a request would meet now." }),
-    explainPart(), refusedPart(),
+    refusedPart(),
     section({ class: "block" }, h2("All limits"), p({ class: "muted" }, "A container’s own value counts before the cluster’s, and that before the default."),
       view(limits, { show: (found) => table({
-        caption: "Limits", key: (row) => row.name, rows: () => found.limits,
+        caption: "Limits", class: "limits-table", isWrapped: true, key: (row) => row.name, rows: () => found.limits,
         columns: () => [
-          { label: "Limit", cell: (row) => [span(words[row.name] ?? row.name), html.br(), code({ class: "muted small" }, row.name)] },
+          { label: "Limit", cell: (row) => [span(words[row.name] ?? row.name), html.br(), code({ class: "muted small" }, row.name), div({ class: "narrow-only" }, strong(shown(row.value, row.unit)), " ", badge(row.source, row.source === "container" ? "accent" : ""))] },
           { label: "Value", class: "number", cell: (row) => strong(shown(row.value, row.unit)) },
           { label: "In force", class: "number", cell: (row) => (row.name in found.effective ? shown(found.effective[row.name], row.unit) : span({ class: "unset" }, "–")) },
           { label: "Source", cell: (row) => badge(row.source, row.source === "container" ? "accent" : "") },
           { ...actionsColumn, cell: (row) => button({ label: `Set ${row.name}`, icon: "edit", kind: "plain", hides: true, denied, onclick: () => setLimit(row, limits.reload) }) },
         ],
-      }) })));
+      }) })),
+    explainPart());
 }
 
 /** @param {any} row @param {() => void} reload */
@@ -61,7 +62,7 @@ function setLimit(row, reload) {
   };
   const usesDefault = signal(false);
   return openForm({
-    title: words[row.name]?.replace(/^… /, "") ?? row.name, submitLabel: "Set limit",
+    title: words[row.name] ?? row.name, submitLabel: "Set limit",
     denied: () => (usesDefault.value || /^\d+$/.test(value.value.trim()) ? null : "A whole number is needed."),
     body: () => [
       p({ class: "muted" }, code(row.name), `, for ${place.peek().container}. Now ${shown(row.value, row.unit)}, from the ${row.source}.`),
@@ -82,7 +83,7 @@ function explainPart() {
     return call("GET /admin/1/limits/explain", { query: { container, environment, database, action: params().action ?? "records/modify", user: params().user }, signal: abort });
   });
   every(() => isLive.peek() && found.reload(), 1000);
-  return section({ class: "block" }, div({ class: "block-head" }, div(h2("Why was this refused?"), p({ class: "muted" }, "Describe a request: these rules hold it, and this is what is left of each.")),
+  return section({ class: "block" }, div({ class: "block-head" }, div(h2("What would a request meet now?"), p({ class: "muted" }, "Describe one: these rules hold it, and this is what is left of each.")),
     checkbox({ label: "Live", checked: false, onchange: (isOn) => (isLive.value = isOn) })),
     div({ class: "form-grid explain-form" },
       field({ label: "Request" }, (attributes) => select({ ...attributes, value: () => params().action ?? "records/modify", options: actions, onchange: (next) => setParams({ action: next }) })),
@@ -99,7 +100,7 @@ function explainPart() {
 function refusedPart() {
   const id = () => place.value.params.request ?? "";
   const found = resource((abort) => (id() ? call("GET /admin/1/requests/trace", { query: { id: id() }, signal: abort }) : null));
-  return section({ class: "block" }, h2("A request that was refused"), p({ class: "muted" }, "By its id, which each answer has, and each error here: the rule as it was at that moment."),
+  return section({ class: "block" }, h2("Why was a request refused?"), p({ class: "muted" }, "By its id, which each answer has, and each error here: the rule as it was at that moment."),
     div({ class: "form-grid explain-form" }, field({ label: "Request id", isWide: true }, (attributes) => input({ ...attributes, class: "mono", value: id, autocomplete: "off", spellcheck: "false", onchange: (event) => setParams({ request: event.target.value.trim() }) }))),
     view(found, { error: (error) => errorBox(error, { title: "No answer", retry: found.reload }), show: ({ request }) => [
       p({ class: "small muted" }, `${request.operation}, ${time(request.time)}, answered with ${request.status}`),

@@ -16,6 +16,8 @@ const { a, aside, code, div, h2, h3, header, input, label, li, ol, p, section, s
 
 /** The newest rows that are kept while the log is followed. */
 const liveMax = 2000;
+/** What comes within this time is drawn at once, however many messages it comes in. */
+const batchMilliseconds = 250;
 
 const operations = [
   { value: "", label: "All" },
@@ -112,6 +114,16 @@ function live(question) {
   const rate = signal(0);
   const skipped = signal(0);
   let arrived = [];
+  /** What is to be drawn next, the newest first. */
+  let pending = [];
+  let drawing = 0;
+  const draw = () => {
+    drawing = 0;
+    const to = isPaused.peek() ? waiting : rows;
+    to.value = newest([...pending, ...to.peek()]);
+    pending = [];
+  };
+  onCleanup(() => clearTimeout(drawing));
   const turn = signal(0);
   const newest = (list) => list.slice(0, liveMax);
   effect(() => {
@@ -124,9 +136,8 @@ function live(question) {
       arrived = [...arrived.filter((one) => one.at > now - 5000), { at: now, count: found.requests.length + found.skipped }];
       rate.value = arrived.reduce((sum, one) => sum + one.count, 0) / 5;
       skipped.value += found.skipped;
-      const list = found.requests.reverse();
-      if (isPaused.peek()) waiting.value = newest([...list, ...waiting.peek()]);
-      else rows.value = newest([...list, ...rows.peek()]);
+      pending = newest([...found.requests.reverse(), ...pending]);
+      drawing ||= setTimeout(draw, batchMilliseconds);
     });
     source.addEventListener("nodes", (event) => (nodes.value = JSON.parse(event.data).nodes));
     source.addEventListener("end", (event) => {
@@ -173,7 +184,7 @@ function live(question) {
       () => (skipped.value ? span({ class: "muted" }, `${count(skipped.value)} left out: there were too many at once`) : null),
       div({ class: "toolbar-end" },
         button({ label: () => (isPaused.value ? "Go on" : "Pause"), icon: "pause", keys: "p", onclick: pause }),
-        button({ label: "Clear", kind: "plain", onclick: () => { rows.value = []; skipped.value = 0; } }))),
+        button({ label: "Clear", kind: "plain", onclick: () => { pending = rows.value = []; skipped.value = 0; } }))),
     () => (error.value ? errorBox(error.value, { retry: () => (turn.value += 1) }) : null),
     () => missingNodes(nodes.value, "their requests are not shown"),
     () => (hasRows.value ? div({ class: "results" }, requestTable(() => rows.value), div({ class: "table-foot" }, () => `${plural(rows.value.length, "request")} shown, the newest first`))

@@ -11,7 +11,7 @@ import { useKeys } from "../core/keys.js";
 import { keptInTab } from "../core/store.js";
 import { plural, time } from "../core/format.js";
 import { parseType, typeName, wireType } from "../core/schema.js";
-import { announce, badge, button, copyable, errorBox, facts, toast, uniqueID, whileSlow } from "../elements/parts.js";
+import { announce, badge, button, copyable, empty, errorBox, facts, toast, uniqueID, whileSlow } from "../elements/parts.js";
 import { confirm, menuButton, menuItem, openDialog, openForm } from "../elements/dialog.js";
 import { valueEditor } from "../elements/fields.js";
 import { valueText } from "../elements/values.js";
@@ -21,6 +21,15 @@ const { aside, code, div, footer, form, h2, h3, header, input, label, p, pre, sp
 
 /** Edits that are not saved, by place and record: they outlast a refresh and an expired sign-in. */
 const drafts = keptInTab("drafts", /** @type {Record<string, Record<string, any>>} */ ({}));
+
+/** Where edits of the place's records are kept: those of private records apart, and from those of public ones. */
+function home() {
+  const { container, environment, params } = place.value;
+  return [container, environment, ...(params.db === "private" ? [acting.value?.userRecordName ?? "", params.zone ?? ""] : [])];
+}
+
+/** What is edited of a record of the place, and not saved. @param {string} name */
+export const draftOf = (name) => drafts.value[[...home(), name].join("/")];
 
 /** Whether the record takes the whole page, and the table beside it is hidden; frame.css has the same width. */
 const narrow = matchMedia("(max-width: 1000px)");
@@ -33,11 +42,10 @@ narrow.addEventListener("change", () => (isAlone.value = narrow.matches));
  *   null for a new record
  */
 export function recordPane({ name, type: newType, close, changes }) {
-  const { container, environment, params } = place.peek();
+  const { container, environment } = place.peek();
   const at = { place: { container, environment } };
-  // Edits of private records are kept apart, and from those of public ones.
-  const home = [container, environment, ...(params.db === "private" ? [acting.peek()?.userRecordName ?? "", params.zone ?? ""] : [])];
-  const key = [...home, name ?? `new ${newType}`].join("/");
+  const kept = untracked(home);
+  const key = [...kept, name ?? `new ${newType}`].join("/");
   const loaded = resource((abort) => name === null
     ? Promise.resolve({ recordType: newType, fields: {} })
     : call(lookupRecords, { ...at, signal: abort, body: { records: [{ recordName: name }], numbersAsStrings: true } }).then(({ records: [record] }) => {
@@ -83,6 +91,7 @@ export function recordPane({ name, type: newType, close, changes }) {
     return Boolean(mayGo);
   };
   onCleanup(guardLeaving(leave));
+  onCleanup(() => changed.peek().length && toast(`Kept, not saved: ${plural(changed.peek().length, "field")} of ${name ?? `a new ${newType}`}`));
   const warn = (event) => isDirty.peek() && event.preventDefault();
   addEventListener("beforeunload", warn);
   onCleanup(() => removeEventListener("beforeunload", warn));
@@ -169,7 +178,7 @@ export function recordPane({ name, type: newType, close, changes }) {
   const duplicate = async () => {
     const copied = Object.fromEntries(Object.entries(record.peek().fields).filter(([, field]) => !String(field.type).startsWith("ASSETID")).map(([field, { value }]) => [field, value]));
     if (!(await leave())) return;
-    drafts.value = { ...drafts.peek(), [[...home, `new ${record.peek().recordType}`].join("/")]: copied };
+    drafts.value = { ...drafts.peek(), [[...kept, `new ${record.peek().recordType}`].join("/")]: copied };
     await setParams({ record: null, new: "1", type: record.peek().recordType });
   };
   useKeys([
@@ -191,7 +200,9 @@ export function recordPane({ name, type: newType, close, changes }) {
       ] }),
       button({ label: "Close", icon: "close", kind: "plain", hides: true, onclick: leaveAndClose })),
     form({ class: "pane-body", id: `${titleID}-form`, novalidate: true, onsubmit: (event) => { event.preventDefault(); void save(); } },
-      () => (loaded.error.value ? errorBox(loaded.error.value, { retry: loaded.reload }) : null),
+      () => (!loaded.error.value ? null : loaded.error.value.code !== "NOT_FOUND" ? errorBox(loaded.error.value, { retry: loaded.reload })
+        : empty({ icon: "records", title: "There is no such record", text: "It may have been deleted, or be of another zone or environment.",
+          action: div({ class: "actions" }, button({ label: "Earlier versions…", onclick: () => showVersions({ name, restored: () => loaded.reload() }) }), button({ label: "Load again", icon: "refresh", onclick: loaded.reload })) })),
       () => (record.value ? null : whileSlow(loaded, 8)),
       () => (error.value ? errorBox(error.value, { title: "The record was not saved", retry: save }) : null),
       () => {
@@ -199,14 +210,14 @@ export function recordPane({ name, type: newType, close, changes }) {
         void fields.value;
         if (!record.value) return null;
         return untracked(() => [
-          name === null ? div({ class: "field-row" }, div({ class: "field-name" }, label({ for: `${titleID}-name` }, "Name"), span({ class: "muted small" }, "optional")),
+          name === null ? div({ class: "field-row" }, div({ class: "field-name" }, label({ for: `${titleID}-name` }, "recordName"), span({ class: "muted small" }, "optional")),
             input({ id: `${titleID}-name`, class: "mono", placeholder: "made by the server", autocomplete: "off", spellcheck: "false", value: newName.peek(), oninput: (event) => (newName.value = event.target.value) })) : null,
           fields.value.map((field) => fieldRow({ field, record: record.peek(), draft, problems, change, isReadOnly: Boolean(denied()), name: name ?? null })),
         ]);
       },
       () => (record.value && fields.value.length === 0 ? p({ class: "muted" }, "This type has no fields.") : null),
       () => (record.value?.created ? metadata(record.value) : null)),
-    footer({ class: () => ["pane-foot", isDirty.value && "dirty"] },
+    footer({ class: () => ["pane-foot", isDirty.value && "dirty"], hidden: () => loaded.error.value?.code === "NOT_FOUND" && !record.value },
       span({ class: "muted small", role: "status" }, () => denied() ?? (Object.keys(problems.value).length ? `${Object.keys(problems.value)[0]} needs another look` : changed.value.length ? `${plural(changed.value.length, "field")} changed` : "")),
       () => (isDirty.value && name !== null ? button({ label: "Discard", onclick: reset }) : null),
       button({ label: "Save", kind: "primary", type: "submit", form: `${titleID}-form`, busy: () => isSaving.value, title: "Save (Ctrl+S)",
@@ -243,7 +254,7 @@ function fieldRow({ field, record, draft, problems, change, isReadOnly, name }) 
 const metadata = (record) =>
   div({ class: "metadata" }, h3({ "aria-level": () => (isAlone.value ? "2" : null) }, "Metadata"),
     facts([
-      ["Name", copyable(record.recordName)], ["Change tag", code(record.recordChangeTag)],
+      ["recordName", copyable(record.recordName)], ["Change tag", code(record.recordChangeTag)],
       ["Created", time(record.created.timestamp)], ["by", copyable(record.created.userRecordName)],
       ["Modified", time(record.modified.timestamp)], ["by", copyable(record.modified.userRecordName)],
       ["Zone", code(record.zoneID?.zoneName ?? "_defaultZone")], ["Parent", record.parent ? code(record.parent.recordName) : null],

@@ -16,7 +16,7 @@ import { needsActing } from "../elements/actas.js";
 import { table } from "../elements/table.js";
 import { cell, isNumeric } from "../elements/values.js";
 import { filterBar, readFilters, requestFilters } from "./recordfilters.js";
-import { recordPane } from "./record.js";
+import { draftOf, recordPane } from "./record.js";
 import { countAll, deleteMatches, deleteSelected, exportMatches, importRecords } from "./recordbulk.js";
 import { showAsCode } from "./recordcode.js";
 import { savedQueries } from "./savedqueries.js";
@@ -209,7 +209,7 @@ function tableColumns(type, names, sort) {
         text, span({ class: "sort-mark", "aria-hidden": "true" }, direction === "ascending" ? "↑" : direction === "descending" ? "↓" : "")) : text };
   };
   return [
-    { label: "Name", cell: (row) => code(row.recordName), class: "name", ...head("recordName", "Name", hasIndex(recordID, "SORTABLE")) },
+    { label: "recordName", cell: (row) => [code(row.recordName), () => (draftOf(row.recordName) ? span({ class: "draft-dot", title: "Has edits that are not saved" }, span({ class: "hidden-text" }, " not saved")) : null)], class: "name", ...head("recordName", "recordName", hasIndex(recordID, "SORTABLE")) },
     ...names.filter((name) => name !== "recordName").map((name) => {
       const field = (fields.find((each) => fieldLabel(each.name) === name));
       const shown = systemFields.find((each) => each.label === name) ? systemCell(name) : (row) => cell(row.fields[name]);
@@ -233,7 +233,7 @@ const systemCell = (name) => (row) => {
 };
 
 const databaseLabel = () =>
-  html.label({ class: "inline" }, span("Database"), select({ value: () => place.value.params.db ?? "public", title: "Private data is its user’s: act as that user to see it", options: [
+  html.label({ class: "inline" }, span("Database"), select({ value: () => (place.value.params.db === "private" ? "private" : "public"), title: "Private data is its user’s: act as that user to see it", options: [
     { value: "public", label: "Public" }, { value: "private", label: "Private" }, { value: "shared", label: "Shared", disabled: true }],
     onchange: (next) => setParams({ db: next === "private" ? "private" : null, zone: null, f: null, record: null, new: null }) }));
 
@@ -311,10 +311,11 @@ function queryError(first) {
 /** @param {any} told */
 const explanation = (told) =>
   section({ class: "explain", "aria-label": "How the query ran" },
-    div(span({ class: "muted" }, "Driver"), strong(told.driver)),
+    div(span({ class: "muted" }, "Driver"), strong(told.driver.replace(/___\w+/g, fieldLabel))),
     [["Entries examined", told.entriesExamined], ["Records read", told.recordsRead], ["Returned", told.recordsReturned]].map(([name, value]) =>
       div(span({ class: "muted" }, name), strong(typeof value === "number" ? count(value) : "–"))),
-    told.testedOnRecords?.length ? div(span({ class: "muted" }, "Tested on records"), strong(told.testedOnRecords.join(", "))) : null);
+    told.testedOnRecords?.length ? div(span({ class: "muted" }, "Tested on records"), strong(told.testedOnRecords.join(", "))) : null,
+    button({ label: "Hide how it ran", icon: "close", kind: "plain", hides: true, class: "explain-close", onclick: () => setParams({ explain: null }) }));
 
 function noTypes() {
   const isProduction = place.peek().environment === "production";

@@ -2,10 +2,10 @@
 import { html } from "../core/dom.js";
 import { call, lookupRecords, modifyRecords, newKey, recordVersions, RequestError } from "../core/api.js";
 import { asRequestError, resource } from "../core/resource.js";
-import { place } from "../core/router.js";
+import { address, place } from "../core/router.js";
 import { denial } from "../core/session.js";
-import { time } from "../core/format.js";
-import { button, empty, errorBox, textField, toast, view } from "../elements/parts.js";
+import { plural, time } from "../core/format.js";
+import { button, empty, errorBox, link, textField, toast, view } from "../elements/parts.js";
 import { openDialog, openForm } from "../elements/dialog.js";
 import { cell } from "../elements/values.js";
 import { signal } from "../core/signal.js";
@@ -17,7 +17,11 @@ async function allVersions(recordName, abort) {
   const versions = [];
   for (;;) {
     const body = { recordName, numbersAsStrings: true, before: versions.at(-1)?.record.recordChangeTag };
-    const page = await call(recordVersions, { place: place.peek(), signal: abort, body });
+    const page = await call(recordVersions, { place: place.peek(), signal: abort, body }).catch((error) => {
+      // Neither the record nor anything of it.
+      if (error.code === "NOT_FOUND") return { versions: [] };
+      throw error;
+    });
     versions.push(...page.versions);
     if (!page.moreComing || page.versions.length === 0) return versions;
   }
@@ -56,7 +60,8 @@ export function showVersions({ name, restored }) {
   return openDialog({ title: `Versions of ${name}`, class: "wide", content: (close) => {
     const found = resource(async (abort) => {
       const [now, versions] = await Promise.all([present(name, abort), allVersions(name, abort)]);
-      return { now, versions };
+      const limits = versions.length ? null : await call("GET /admin/1/limits", { query: { container: place.peek().container }, signal: abort });
+      return { now, versions, days: limits?.limits.find((limit) => limit.name === "recordVersionDays")?.value };
     });
     const error = signal(null);
     // What is sent again after its answer was lost has the same key, so that it is done once.
@@ -80,8 +85,9 @@ export function showVersions({ name, restored }) {
     return [
       div({ class: "dialog-body" },
         () => (error.value ? errorBox(error.value, { title: "The version was not restored" }) : null),
-        view(found, { show: ({ now, versions }) => versions.length === 0
-          ? empty({ icon: "records", title: "No earlier versions", text: "They are kept once the container’s limit recordVersionDays is above 0." })
+        view(found, { show: ({ now, versions, days }) => versions.length === 0
+          ? empty({ icon: "records", title: "No earlier versions", text: days > 0 ? `Versions are kept for ${plural(days, "day")} here, and there is none of this record.` : "This container keeps none: its limit recordVersionDays is 0.",
+            action: days > 0 ? null : link(address({ screen: "limits", params: {} }), "See the limits", "button") })
           : versions.map((version, index) => versionPart(version, version.isDeletion ? null : index ? versions[index - 1].record : now, () => restore(version.record, now))) })),
       div({ class: "dialog-foot" }, button({ label: "Close", onclick: () => close() })),
     ];

@@ -26,7 +26,7 @@ export function schemaScreen({ title, detail, actions, content }) {
   const chosen = computed(() => edited.value?.types.find((type) => type.name === place.value.params.type) ?? edited.value?.types[0]);
   return section({ class: "schema-screen" },
     screenHead({ title, detail, actions }),
-    () => isProduction.value ? div({ class: "notice warn" }, icon("lock"), span("Production’s schema is read-only here. Change it in Development, then "), a({ class: "link", href: address({ screen: "deploy", params: {} }) }, "deploy the changes")) : null,
+    () => isProduction.value ? div({ class: "notice warn" }, icon("lock"), span("Production’s schema is read-only here. Change it in Development, then ", a({ class: "link", href: address({ screen: "deploy", params: {} }) }, "deploy the changes"), ".")) : null,
     view({ ...schemaState, data: schema }, { isSteady: true, show: () => div({ class: "split" },
       nav({ class: "side-list", "aria-label": "Record types" }, () => JSON.parse(typeNames.value).map((/** @type {[string, number]} */ [name, size]) =>
         a({ href: address({ params: { type: name } }), "aria-current": () => (chosen.value?.name === name ? "true" : null) }, span(name), span({ class: "muted small", title: `${size} fields` }, count(size))))),
@@ -56,7 +56,7 @@ export function typesScreen() {
           caption: `Fields of ${type.name}`, key: (row) => row.name, rows: () => allFields(type),
           columns: () => [
             { label: "Field Name", cell: (row) => [row.system ? span({ class: "muted" }, fieldLabel(row.name)) : html.strong(row.name), isNew(type.name, row.name) ? [" ", badge("new", "accent")] : null] },
-            { label: "Field Type", cell: (row) => span({ class: row.system ? "muted" : "" }, parseType(row.type).isEncrypted ? icon("lock") : null, typeName(row.type)) },
+            { label: "Field Type", cell: (row) => span({ class: ["with-icon", row.system && "muted"] }, parseType(row.type).isEncrypted ? icon("lock") : null, typeName(row.type)) },
             { label: "Indexes", cell: (row) => span({ class: "badges" }, row.indexes.length ? row.indexes.map((one) => badge(indexNames[one.index] ?? one.index, one.ready === false ? "warn" : "")) : span({ class: "muted" }, row.system ? "" : "none")) },
             { ...actionsColumn, cell: (row) => row.system ? badge("system") : menuButton({ label: `More on ${row.name}`, icon: "more", kind: "plain", hides: true, items: () => [
               menuItem({ label: "Edit…", icon: "edit", denied: schemaDenial(), onclick: () => editField(type.name, row) }),

@@ -8,17 +8,19 @@ import { denial } from "../core/session.js";
 import { actAsDenial, openActAs } from "../elements/actas.js";
 import { useKeys } from "../core/keys.js";
 import { actionsColumn, badge, button, checkbox, empty, errorBox, screenHead, textField, timeAgo, toast, view } from "../elements/parts.js";
-import { confirm, menuButton, menuItem, openForm } from "../elements/dialog.js";
+import { confirm, menuButton, menuItem, openDialog, openForm } from "../elements/dialog.js";
 import { table } from "../elements/table.js";
+import { endSessions, sessionsOf } from "../core/tokens.js";
 
-const { div, input, section, span, strong } = html;
+const { div, input, p, section, span, strong } = html;
 const pageSize = 100;
 
 export function usersScreen() {
   const from = signal("");
   const rows = signal([]);
   const next = signal(undefined);
-  const first = resource((abort) => call("GET /admin/1/users", { query: { after: before(from.value.trim()), limit: pageSize }, signal: abort }).then((page) => {
+  const first = resource((abort) => call("GET /admin/1/users", { query: { after: before(from.value), limit: pageSize }, signal: abort }).then((found) => {
+    const page = beginning(found, from.peek());
     rows.value = page.users;
     next.value = page.next;
     return page;
@@ -26,7 +28,7 @@ export function usersScreen() {
   const moreError = signal(null);
   const more = async () => {
     try {
-      const page = await call("GET /admin/1/users", { query: { after: next.peek(), limit: pageSize } });
+      const page = beginning(await call("GET /admin/1/users", { query: { after: next.peek(), limit: pageSize } }), from.peek());
       rows.value = [...rows.peek(), ...page.users];
       next.value = page.next;
       moreError.value = null;
@@ -42,10 +44,10 @@ export function usersScreen() {
   return section(
     screenHead({ title: "Users", detail: "Accounts belong to the cluster; a user may use several containers.",
       actions: [button({ label: "New User", icon: "add", kind: "primary", denied, onclick: () => edit(null, first.reload) })] }),
-    div({ class: "toolbar" }, input({ id: "user-search", type: "search", class: "search", "aria-label": "Show users from this name on", placeholder: "From this name on…", autocomplete: "off", spellcheck: "false", oninput: (event) => (from.value = event.target.value) })),
+    div({ class: "toolbar" }, input({ id: "user-search", type: "search", class: "search", "aria-label": "Search by the beginning of a name", placeholder: "Name begins with…", autocomplete: "off", spellcheck: "false", oninput: (event) => (from.value = event.target.value.trim()) })),
     view(first, {
       isEmpty: (page) => page.users.length === 0,
-      empty: () => empty({ icon: "user", title: from.peek() ? "No user from this name on" : "No user yet", text: "Users sign in to apps with an account. Make one here, or let people sign up." }),
+      empty: () => empty({ icon: "user", title: from.peek() ? `No user’s name begins with ${from.peek()}` : "No user yet", text: from.peek() ? "Names are searched by their beginning; capitals count." : "Users sign in to apps with an account. Make one here, or let people sign up." }),
       show: () => [
         table({ caption: "Users", key: (row) => row.name, rows: () => rows.value, columns: () => [
           { label: "Name", cell: (row) => strong(row.name) },
@@ -56,6 +58,7 @@ export function usersScreen() {
           { ...actionsColumn, cell: (row) => menuButton({ label: `More on ${row.name}`, icon: "more", kind: "plain", hides: true, items: () => [
             menuItem({ label: "Edit…", icon: "edit", denied: denial("PATCH /admin/1/users"), onclick: () => edit(row, first.reload) }),
             menuItem({ label: "Set password…", icon: "key", denied: denial("POST /admin/1/users/password"), onclick: () => setPassword(row, first.reload) }),
+            menuItem({ label: "Sessions…", icon: "log", denied: denial("DELETE /admin/1/tokens"), onclick: () => showSessions(row.name) }),
             place.peek().container ? menuItem({ label: "Act as this user…", icon: "user", denied: actAsDenial(), onclick: () => openActAs(row.name) }) : null,
             menuItem({ label: "Delete…", icon: "trash", danger: true, denied: denial("DELETE /admin/1/users"), onclick: () => remove(row.name, first.reload) }),
           ] }) },
@@ -66,7 +69,10 @@ export function usersScreen() {
 }
 
 /** The text that comes just before names that begin so, as pages begin after a name. @param {string} prefix */
-const before = (prefix) => prefix ? prefix.slice(0, -1) + String.fromCharCode(prefix.charCodeAt(prefix.length - 1) - 1) + "~" : undefined;
+const before = (prefix) => prefix ? prefix.slice(0, -1) + String.fromCharCode(prefix.charCodeAt(prefix.length - 1) - 1) + "\u{10ffff}" : undefined;
+
+/** Of a page of users, those whose names begin so; it goes on where its last one does. @param {any} page @param {string} prefix */
+const beginning = ({ users, next }, prefix) => ({ users: users.filter(({ name }) => name.startsWith(prefix)), next: users.at(-1)?.name.startsWith(prefix) ? next : undefined });
 
 /** @param {any} user @param {() => void} reload */
 function edit(user, reload) {
@@ -110,9 +116,37 @@ function setPassword(user, reload) {
   });
 }
 
+/** Where a user is signed in; one session can be ended, or all of them. @param {string} user */
+const showSessions = (user) => openDialog({ title: `Sessions of ${user}`, class: "wide", content: () => {
+  const found = resource((abort) => sessionsOf(user, abort));
+  const end = async (sessions) => {
+    try {
+      await endSessions(sessions);
+      toast(sessions.length === 1 ? "The session ended" : `${user} is signed out everywhere`);
+    } catch (error) {
+      toast(asRequestError(error).message, "bad");
+    }
+    found.reload();
+  };
+  return div({ class: "dialog-body" }, view(found, {
+    isEmpty: (sessions) => sessions.length === 0, empty: () => empty({ icon: "user", title: "Not signed in", text: `${user} has no session in any container.` }),
+    show: (sessions) => [
+      div({ class: "block-head" }, p({ class: "muted" }, "They end at once, on every node."), button({ label: "End all", kind: "danger", onclick: () => end(sessions) })),
+      table({ caption: `Sessions of ${user}`, key: (row) => row.id, rows: () => sessions, columns: () => [
+        { label: "Container", cell: (row) => strong(row.container) },
+        { label: "Device", cell: (row) => row.label || span({ class: "unset" }, "–") },
+        { label: "Began by", cell: (row) => (row.kind === "session" ? "an administrator" : "sign-in") },
+        { label: "Began", cell: (row) => span({ class: "muted" }, timeAgo(row.created)) },
+        { label: "Expires", cell: (row) => span({ class: "muted" }, timeAgo(row.expires)) },
+        { ...actionsColumn, cell: (row) => button({ label: `End the session in ${row.container}`, icon: "trash", kind: "plain", hides: true, onclick: () => end([row]) }) },
+      ] })],
+  }));
+} });
+
 /** @param {string} name @param {() => void} reload */
 const remove = (name, reload) => confirm({
-  title: `Delete ${name}?`, action: "Delete user", typed: name, text: "The account, its sessions and its private data in all containers go. This cannot be undone.",
+  title: `Delete ${name}?`, action: "Delete user", typed: name, text: [p("The account goes, with its sessions and its subscriptions. This cannot be undone."),
+    p(strong("Its records and preferences stay"), ", in all containers: private ones are counted in Usage, and nobody can reach them any more. To erase them, act as the user and delete them first.")],
   submit: async () => {
     await call("DELETE /admin/1/users", { query: { name } });
     reload();
