@@ -99,12 +99,19 @@ struct NotificationBoundsTests {
         }
         guard case .entries(_, let otherToken, _) = try otherPage(nil) else { return }
         try pair.shard.queue.write {
-            try $0.execute(sql: "INSERT INTO matching_queue VALUES ('app', 10000, 0, NULL, 0)")
+            try $0.execute(sql: "INSERT INTO matching_queue VALUES ('app/u2/2/_other', 10000, 0, 1, 0)")
         }
+        try fill(rows: 10_000)
         _ = try pair.shard.one(Fixture.work, .make(.forceUpdate, "a"))
         #expect(try waiting().isEmpty)
-        try pair.shard.queue.write { try $0.execute(sql: "UPDATE matching_queue SET rows = 0") }
-        try pair.shard.maintain(time: 1000)
+        let matches = try pair.shard.queue.read { try WaitingMatches(in: $0) }
+        #expect(matches.count == 10_000 && !matches.isReady, "nothing can be gone on with")
+        try fill(rows: -10_000)
+        // As if the other user's changes had been worked off down to half of what may wait.
+        try pair.shard.queue.write {
+            try $0.execute(sql: "UPDATE matching_queue SET rows = 5000, waits_for = NULL WHERE rows > 0")
+        }
+        try pair.shard.apply(.maintain(Maintain(time: 1000)))
         try pair.deliverAll()
         guard case .expired(.lost) = try pair.page(token) else {
             Issue.record("the token still counts")
@@ -160,7 +167,7 @@ struct NotificationBoundsTests {
         }
         try pair.shard.queue.write {
             try $0.execute(
-                sql: "INSERT INTO matching_queue VALUES ('app', 0, 0, NULL, 0), ('aaa', 0, 0, NULL, 0)")
+                sql: "INSERT INTO matching_queue VALUES ('app/p2', 0, 0, NULL, 0), ('aaa/p2', 0, 0, NULL, 0)")
         }
         _ = try pair.shard.one(Fixture.publicZone, by: Fixture.bob, .make(.create, "small"))
         let large = FieldValue.string(String(repeating: "x", count: 700_000))
@@ -169,7 +176,7 @@ struct NotificationBoundsTests {
         }
         try pair.shard.apply(.maintain(Maintain(time: 1000)))
         #expect(try waiting().first == "small")
-        #expect(try pair.shard.count("SELECT count(*) FROM matching WHERE container = 'aaa'") > 0)
+        #expect(try pair.shard.count("SELECT count(*) FROM matching WHERE container = 'aaa/p2'") > 0)
         try pair.shard.maintain(time: 1000)
         #expect(try waiting().count == 9)
     }
@@ -179,7 +186,7 @@ struct NotificationBoundsTests {
         // With the change that waits they are as many as one part removes.
         try install(499)
         try pair.shard.queue.write {
-            try $0.execute(sql: "INSERT INTO matching_queue VALUES ('app', 0, 0, NULL, 0)")
+            try $0.execute(sql: "INSERT INTO matching_queue VALUES ('app/p2', 0, 0, NULL, 0)")
         }
         _ = try pair.shard.one(Fixture.publicZone, by: Fixture.bob, .make(.create, "a"))
         #expect(try pair.shard.count("SELECT count(*) FROM matching") == 1)

@@ -21,6 +21,7 @@
 /// | 8 | 0.1.0 | a subscription that fires once is not used up by what it matched before it was changed |
 /// | 8 | 0.1.0 | a container that is removed ends tokens of its own preferences only |
 /// | 8 | 0.1.0 | earlier versions of records |
+/// | 9 | 0.1.0 | what a subscription is found by, and whose changes wait for each other to be matched |
 ///
 /// What apply does in a new way gets the next number, a line here and a `static let`, and asks for it. A command, or a
 /// field of one, that a level brought is not proposed before the level is in force.
@@ -73,6 +74,9 @@ package struct FeatureLevel: RawRepresentable, Hashable, Comparable, Sendable, C
     /// Shards keep earlier versions of records.
     package static let versions = FeatureLevel(8)
 
+    /// Subscriptions are found by any condition, and changes wait to be matched behind those of their database alone.
+    package static let filedSubscriptions = FeatureLevel(9)
+
     /// The levels that this build can follow.
-    package static let supported = first...FeatureLevel(8)
+    package static let supported = first...FeatureLevel(9)
 }

@@ -158,14 +158,19 @@ struct NodeStatus: Hashable, Sendable {
     var featureLevel: Int?
     /// Effects of the shards that it leads on other shards, which wait to be delivered.
     var waitingEffects: Int64 = 0
+    /// Changes on the shards that it leads, which wait to be matched with subscriptions.
+    var waitingMatches: Int64 = 0
     /// Why it is not ready, as it says.
     var obstacle: String?
     /// Files of assets that it shall have and has not: those on their way, and those that no node has.
     var assets = MissingAssets()
 
-    /// What to tell people of effects that wait; nil where none do.
-    var lag: String? {
-        waitingEffects > 0 ? "\(waitingEffects) effects on other shards wait to be delivered" : nil
+    /// What to tell people of notifications and other effects that are late.
+    var lags: [String] {
+        var lags: [String] = []
+        if waitingEffects > 0 { lags.append("\(waitingEffects) effects on other shards wait to be delivered") }
+        if waitingMatches > 0 { lags.append("\(waitingMatches) changes wait to be matched with subscriptions") }
+        return lags
     }
 
     struct MissingAssets: Hashable, Sendable {
@@ -256,12 +261,15 @@ struct NodeStatus: Hashable, Sendable {
         featureLevel = replicas.compactMap { replica in
             if case .integer(let level)? = replica["featureLevel"] { Int(level) } else { nil }
         }.min()
-        waitingEffects = replicas.reduce(0) { sum, replica in
-            guard replica["role"]?.string == "leader", case .integer(let count)? = replica["waitingEffects"] else {
-                return sum
+        func sum(_ member: String) -> Int64 {
+            replicas.reduce(0) { sum, replica in
+                guard replica["role"]?.string == "leader", case .integer(let count)? = replica[member] else {
+                    return sum
+                }
+                return sum + count
             }
-            return sum + count
         }
+        (waitingEffects, waitingMatches) = (sum("waitingEffects"), sum("waitingMatches"))
         leads = replicas.compactMap { replica in
             // Group 0 is the directory; shard i is group i + 1.
             guard replica["role"]?.string == "leader", case .integer(let group)? = replica["group"], group > 0 else {
