@@ -22,6 +22,8 @@
 /// | 8 | 0.1.0 | a container that is removed ends tokens of its own preferences only |
 /// | 8 | 0.1.0 | earlier versions of records |
 /// | 9 | 0.1.0 | what a subscription is found by, and whose changes wait for each other to be matched |
+/// | 9 | 0.1.0 | notifications have collapse IDs and readable dates; a query equals one that is written otherwise |
+/// | 9 | 0.1.0 | a log of notifications that is half full keeps the last one of those that say the same of a zone |
 ///
 /// What apply does in a new way gets the next number, a line here and a `static let`, and asks for it. A command, or a
 /// field of one, that a level brought is not proposed before the level is in force.
@@ -76,6 +78,12 @@ package struct FeatureLevel: RawRepresentable, Hashable, Comparable, Sendable, C
 
     /// Subscriptions are found by any condition, and changes wait to be matched behind those of their database alone.
     package static let filedSubscriptions = FeatureLevel(9)
+
+    /// Notifications have collapse IDs, and show dates as such; equal queries are equal however they are written.
+    package static let collapseIDs = FeatureLevel(9)
+
+    /// Logs of notifications are bounded by what is in them, and one that is half full keeps less.
+    package static let collapsingLogs = FeatureLevel(9)
 
     /// The levels that this build can follow.
     package static let supported = first...FeatureLevel(9)

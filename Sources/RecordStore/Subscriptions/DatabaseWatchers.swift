@@ -112,7 +112,7 @@ struct WatcherEntry: Sendable {
         events = Match.Event.allCases.filter { event in
             level < .filedSubscriptions || watcher.subscription.firing.contains(event.firing)
         }
-        shown = Set(watcher.subscription.shownFields)
+        shown = Set(watcher.subscription.shownFields(at: level))
         var kept = watcher
         kept.subscription.query = nil
         kept.subscription.queryJSON = []
