@@ -16,8 +16,15 @@ struct SubscriptionCommand: ParsableCommand {
     @Option(help: "Measurements of each; the least counts.") var rounds = 5
 
     func run() throws {
-        let open = try [0, 10, 10_000].map { count in
-            (name: "public, \(count) subscriptions", shard: try SubscribedShard(watchers: count))
+        var open = try [0, 10, 10_000].map { count in
+            (name: "public, \(count) subscriptions to EQUALS", shard: try SubscribedShard(watchers: count))
+        }
+        for comparator in [Comparator.greaterThan, .lessThan, .in] {
+            open.append(
+                (
+                    name: "public, 10000 subscriptions to \(comparator.rawValue)",
+                    shard: try SubscribedShard(watchers: 10_000, comparator)
+                ))
         }
         let own = try [(FeatureLevel.exactNotifications, "the owner's"), (.webhooks, "and everybody's")].map {
             (name: "private, \($1) looked up", shard: try SubscribedShard(isPrivate: true, at: $0))
@@ -30,7 +37,7 @@ struct SubscriptionCommand: ParsableCommand {
                 }
             }
             for (place, each) in cases.enumerated() {
-                print(each.name.padding(toLength: 40, withPad: " ", startingAt: 0), terminator: "")
+                print(each.name.padding(toLength: 56, withPad: " ", startingAt: 0), terminator: "")
                 print(String(format: "%8.1f us of CPU a save, %.0f %%", best[place], best[place] / best[0] * 100))
             }
         }
@@ -48,8 +55,10 @@ private struct SubscribedShard {
     /// - Parameters:
     ///   - isPrivate: whether the records are in a custom zone of a user's.
     ///   - level: below that of webhooks nobody looks for those who watch the databases of all users.
-    init(watchers: Int = 0, isPrivate: Bool = false, at level: FeatureLevel = FeatureLevel.supported.upperBound) throws
-    {
+    init(
+        watchers: Int = 0, _ comparator: Comparator = .equals, isPrivate: Bool = false,
+        at level: FeatureLevel = FeatureLevel.supported.upperBound
+    ) throws {
         queue = try DatabaseQueue()
         self.level = level
         let database = DatabaseKey(
@@ -75,18 +84,22 @@ private struct SubscribedShard {
             }
             guard watchers > 0 else { return }
             let transaction = try tables.begin(in: db)
-            let effects = (0..<watchers).map { Effect.watch(Self.watcher($0)) }
+            let effects = (0..<watchers).map { Effect.watch(Self.watcher($0, comparator)) }
             _ = try transaction.deliver(OutboxDelivery(source: 1, incarnation: 1, first: 1, effects: effects))
             try transaction.finish()
         }
     }
 
-    private static func watcher(_ number: Int) -> Watcher {
+    private static func watcher(_ number: Int, _ comparator: Comparator) -> Watcher {
         var subscription = Subscription(id: "s", scope: .public, kind: .query)
         subscription.recordType = "Item"
+        // No record has a rank below 0, nor one of a thousand millions.
+        let bound = FieldValue.int64(comparator == .greaterThan ? 1_000_000_000 : Int64(-1 - number))
         subscription.query = Query(
             recordType: "Item",
-            filters: [Filter(field: "rank", comparator: .equals, value: .int64(Int64(-1 - number)))])
+            filters: [
+                Filter(field: "rank", comparator: comparator, value: comparator == .in ? .list(.int64, [bound]) : bound)
+            ])
         subscription.firing = .all
         let user = DatabaseKey(container: "app", environment: .production, scope: .private, owner: "_u\(number)")
         return Watcher(subscriber: user, home: 1, subscription: subscription)

@@ -33,10 +33,11 @@ package struct AccountReader {
 
     /// The account with a user record name in a container. The first call for a container reads the ids of all
     /// accounts; later ones are fast.
+    /// - Parameter generation: of `names`, from before the reader's first question.
     package func account(
-        withUserRecordName name: String, in container: String, _ names: UserNames
+        withUserRecordName name: String, in container: String, _ names: UserNames, generation: Int
     ) throws -> Account? {
-        for id in try names.candidates(for: name, in: container, db) {
+        for id in try names.candidates(for: name, in: container, generation: generation, db) {
             if Account.userRecordName(accountID: id, container: container) == name { return try account(withID: id) }
         }
         return nil

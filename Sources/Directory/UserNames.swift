@@ -65,6 +65,10 @@ package final class UserNames: Sendable {
         }
     }
 
+    /// What tells the tables of now from those that came in their place. Whoever reads them asks before the snapshot
+    /// begins: an index that is made from it counts only while they are the same.
+    package var generation: Int { state.withLock(\.generation) }
+
     /// The tables may be others.
     package func removeAll() {
         state.withLock { state in
@@ -74,9 +78,10 @@ package final class UserNames: Sendable {
     }
 
     /// The ids of the accounts that may have a name, from a snapshot of the tables: nearly always at most one.
-    func candidates(for name: String, in container: String, _ db: Database) throws -> [String] {
+    /// - Parameter generation: of the snapshot.
+    func candidates(for name: String, in container: String, generation: Int, _ db: Database) throws -> [String] {
         guard let wanted = Self.part(ofName: name) else { return [] }
-        let prefixes = try known(wanted, in: container) ?? made(for: wanted, in: container, db)
+        let prefixes = try known(wanted, in: container) ?? made(for: wanted, in: container, generation, db)
         return try prefixes.flatMap { prefix in
             let text = Self.text(prefix)
             return try String.fetchAll(
@@ -93,10 +98,11 @@ package final class UserNames: Sendable {
     }
 
     /// The same of an index that is made now, unless another caller has made it meanwhile.
-    private func made(for wanted: UInt64, in container: String, _ db: Database) throws -> [UInt64] {
+    private func made(
+        for wanted: UInt64, in container: String, _ generation: Int, _ db: Database
+    ) throws -> [UInt64] {
         try making.withLock { _ in
             if let prefixes = known(wanted, in: container) { return prefixes }
-            let generation = state.withLock(\.generation)
             let index = try made(container, db)
             return state.withLock { state in
                 let found = keep(index, of: container, in: &state, for: wanted)

@@ -119,9 +119,34 @@ extension Conformance {
         func fields(door: Door) async throws {
             let space = try await Space(door).newZone()
             let subscription = Self.zone("z").with(["notificationInfo": ["additionalFields": ["text"]]])
+            let answer = try await space.modifySubscription("create", subscription)
+            #expect(answer.code == "BAD_REQUEST" && answer["subscriptionID"] == "z")
+            #expect(answer.reason.contains("cannot add additionalFields to this subscription type"), "\(answer)")
+        }
+
+        @Test("an operation that cannot be read fails alone, whatever is wrong with it", arguments: Door.allCases)
+        func alone(door: Door) async throws {
+            let space = try await Space(door).newZone()
+            func create(_ subscription: JSONValue) -> JSONValue {
+                ["operationType": "create", "subscription": subscription]
+            }
             let answer = try await space.call(
-                "subscriptions/modify", ["operations": [["operationType": "create", "subscription": subscription]]])
-            expectFailure(answer, 400, "BAD_REQUEST", "cannot add additionalFields to this subscription type")
+                "subscriptions/modify",
+                [
+                    "operations": [
+                        create(Self.zone("z")), create(Self.zone("w").with(["notificationInfo": ["title": 1]])),
+                        7, ["operationType": "drop", "subscription": ["subscriptionID": "d"]],
+                        create(Self.database("z")), create(["subscriptionID": "x"]), create(Self.database("d")),
+                    ]
+                ])
+            let items = try answer.items("subscriptions")
+            #expect(items.map { $0["subscriptionID"] } == ["z", "w", nil, "d", "z", "x", "d"], "\(answer)")
+            let areRefused = items.map { $0.code == "BAD_REQUEST" }
+            #expect(areRefused == [false, true, true, true, true, true, false], "\(answer)")
+            #expect(items[1].reason.contains("operations[1].subscription.notificationInfo.title"), "\(items[1])")
+            #expect(items[4].reason.contains("operations[0] is for 'z' too"), "\(items[4])")
+            let list = try await space.get("subscriptions/list").items("subscriptions")
+            #expect(list.map { $0["subscriptionID"] } == ["d", "z"])
         }
 
         private static func query(_ id: String, _ more: JSONValue = [:]) -> JSONValue {
@@ -192,10 +217,8 @@ extension Conformance {
                 (["firesOn": []], "firesOn"), (["query": [:]], "query.recordType"),
                 (["notificationInfo": ["additionalFields": ["a", "b", "c", "d"]]], "additionalFields"),
             ] as [(JSONValue, String)] {
-                let operation: JSONValue = ["operationType": "create", "subscription": Self.query("q", more)]
-                expectFailure(
-                    try await space.call("subscriptions/modify", ["operations": [operation]]), 400, "BAD_REQUEST",
-                    member)
+                let answer = try await space.modifySubscription("create", Self.query("q", more))
+                #expect(answer.code == "BAD_REQUEST" && answer.reason.contains(member), "\(answer)")
             }
             let absent = try await space.modifySubscription(
                 "create", Self.query("q", ["query": ["recordType": "Absent"]]))
@@ -286,10 +309,9 @@ extension Conformance {
             #expect(open.code == "BAD_REQUEST")
             expectFailure(
                 try await space.anonymous.inPublic.get("subscriptions/list"), 421, "AUTHENTICATION_REQUIRED")
-            expectFailure(
-                try await space.call(
-                    "subscriptions/modify", ["operations": [["operationType": "create", "subscription": [:]]]]), 400,
-                "BAD_REQUEST", "operations[0].subscription.subscriptionType")
+            let empty = try await space.modifySubscription("create", [:])
+            #expect(empty.code == "BAD_REQUEST")
+            #expect(empty.reason.contains("operations[0].subscription.subscriptionType"), "\(empty)")
         }
     }
 }

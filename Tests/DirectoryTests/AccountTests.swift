@@ -51,7 +51,9 @@ struct AccountTests {
     /// The account that goes by the name that an id has in one container, looked for in another.
     private func found(_ id: String, named container: String, in other: String, _ names: UserNames) throws -> String? {
         let name = Account.userRecordName(accountID: id, container: container)
-        return try directory.read { try $0.account(withUserRecordName: name, in: other, names)?.name }
+        return try directory.read {
+            try $0.account(withUserRecordName: name, in: other, names, generation: names.generation)?.name
+        }
     }
 
     /// Makes an account, as a node's machine learns of it.
@@ -69,7 +71,10 @@ struct AccountTests {
         #expect(try found("a1", named: "x", in: "y", names) == nil)
         #expect(try found("a3", named: "x", in: "x", names) == nil)
         for name in ["", "_", "ada", "_" + String(repeating: "z", count: 32)] {
-            #expect(try directory.read { try $0.account(withUserRecordName: name, in: "x", names) } == nil)
+            let found = try directory.read {
+                try $0.account(withUserRecordName: name, in: "x", names, generation: names.generation)
+            }
+            #expect(found == nil)
         }
         // The index that was made grows with new accounts, and finds no deleted ones.
         try create("a3", "eve", names)
@@ -84,6 +89,22 @@ struct AccountTests {
         #expect(try found("a9", named: "x", in: "x", names) == nil)
         names.removeAll()
         #expect(try found("a9", named: "x", in: "x", names) == "zoe")
+    }
+
+    @Test("an index from a snapshot that is older than the tables is not kept")
+    func staleSnapshot() throws {
+        let names = UserNames()
+        let name = Account.userRecordName(accountID: "a9", container: "x")
+        // A reader whose first question came before the tables were replaced, and its second one after.
+        let generation = names.generation
+        names.removeAll()
+        let found = try directory.read {
+            try $0.account(withUserRecordName: name, in: "x", names, generation: generation)
+        }
+        #expect(found == nil)
+        // Nobody tells of it: it came with the tables.
+        try directory.apply(.createAccount(Account(id: "a9", name: "zoe", created: 3)))
+        #expect(try self.found("a9", named: "x", in: "x", names) == "zoe")
     }
 
     @Test("who finds an index does not wait while another is made", .timeLimit(.minutes(1)))
@@ -109,7 +130,9 @@ struct AccountTests {
         }
         DispatchQueue.global().async {
             let name = Account.userRecordName(accountID: "a1", container: "y")
-            _ = try? slow.read { try $0.account(withUserRecordName: name, in: "y", names) }
+            _ = try? slow.read {
+                try $0.account(withUserRecordName: name, in: "y", names, generation: names.generation)
+            }
             ended.signal()
         }
         begun.wait()

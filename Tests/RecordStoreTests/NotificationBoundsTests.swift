@@ -98,12 +98,19 @@ struct NotificationBoundsTests {
         }
         guard case .entries(_, let otherToken, _) = try otherPage(nil) else { return }
         try pair.shard.queue.write {
-            try $0.execute(sql: "INSERT INTO matching_queue VALUES ('app', 10000, 0, NULL, 0)")
+            try $0.execute(sql: "INSERT INTO matching_queue VALUES ('app/u2/2/_other', 10000, 0, 1, 0)")
         }
+        try fill(rows: 10_000)
         _ = try pair.shard.one(Fixture.work, .make(.forceUpdate, "a"))
         #expect(try waiting().isEmpty)
-        try pair.shard.queue.write { try $0.execute(sql: "UPDATE matching_queue SET rows = 0") }
-        try pair.shard.maintain(time: 1000)
+        let matches = try pair.shard.queue.read { try WaitingMatches(in: $0) }
+        #expect(matches.count == 10_000 && !matches.isReady, "nothing can be gone on with")
+        try fill(rows: -10_000)
+        // As if the other user's changes had been worked off down to half of what may wait.
+        try pair.shard.queue.write {
+            try $0.execute(sql: "UPDATE matching_queue SET rows = 5000, waits_for = NULL WHERE rows > 0")
+        }
+        try pair.shard.apply(.maintain(Maintain(time: 1000)))
         try pair.deliverAll()
         guard case .expired(.lost) = try pair.page(token) else { throw Unexpected("the token still counts") }
         guard case .entries = try otherPage(otherToken) else {
@@ -155,7 +162,7 @@ struct NotificationBoundsTests {
         }
         try pair.shard.queue.write {
             try $0.execute(
-                sql: "INSERT INTO matching_queue VALUES ('app', 0, 0, NULL, 0), ('aaa', 0, 0, NULL, 0)")
+                sql: "INSERT INTO matching_queue VALUES ('app/p2', 0, 0, NULL, 0), ('aaa/p2', 0, 0, NULL, 0)")
         }
         _ = try pair.shard.one(Fixture.publicZone, by: Fixture.bob, .make(.create, "small"))
         let large = FieldValue.string(String(repeating: "x", count: 700_000))
@@ -164,7 +171,7 @@ struct NotificationBoundsTests {
         }
         try pair.shard.apply(.maintain(Maintain(time: 1000)))
         #expect(try waiting().first == "small")
-        #expect(try pair.shard.count("SELECT count(*) FROM matching WHERE container = 'aaa'") > 0)
+        #expect(try pair.shard.count("SELECT count(*) FROM matching WHERE container = 'aaa/p2'") > 0)
         try pair.shard.maintain(time: 1000)
         #expect(try waiting().count == 9)
     }
@@ -174,7 +181,7 @@ struct NotificationBoundsTests {
         // With the change that waits they are as many as one part removes.
         try install(499)
         try pair.shard.queue.write {
-            try $0.execute(sql: "INSERT INTO matching_queue VALUES ('app', 0, 0, NULL, 0)")
+            try $0.execute(sql: "INSERT INTO matching_queue VALUES ('app/p2', 0, 0, NULL, 0)")
         }
         _ = try pair.shard.one(Fixture.publicZone, by: Fixture.bob, .make(.create, "a"))
         #expect(try pair.shard.count("SELECT count(*) FROM matching") == 1)
@@ -280,25 +287,88 @@ struct NotificationBoundsTests {
         }
     }
 
-    @Test("10,000 notifications are kept: one more takes the place of the first, and ends the tokens before it")
-    func kept() throws {
-        try pair.watch(Pair.subscription("all"))
-        let begin = try pair.token()
+    /// Gives the subscriber notifications that say nothing.
+    private func fillLog(_ count: Int, sequence: Int? = nil) throws {
         try pair.home.queue.write { db in
             try db.execute(
                 sql: """
-                    WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10000)
+                    WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)
                     INSERT INTO notification SELECT r.id, i, 1000, NULL, NULL, 0, x'7b7d' FROM n, registry r
-                    """)
-            try db.execute(sql: "UPDATE registry SET sequence = 10000")
+                    """, arguments: [count])
+            try db.execute(sql: "UPDATE registry SET sequence = ?", arguments: [sequence ?? count])
         }
-        guard case .entries(_, let first, _) = try pair.page(begin, limit: 1) else { throw Unexpected("expired") }
+    }
+
+    @Test("10,000 notifications are kept: what comes beyond takes the place of the first, and ends tokens before it")
+    func kept() throws {
+        try pair.watch(Pair.subscription("all"))
+        let begin = try pair.token()
+        try fillLog(10_047)
+        guard case .entries(_, let last, _) = try pair.page(begin, limit: 48) else {
+            throw Unexpected("expired")
+        }
         try pair.shard.zone(.create, Fixture.work)
         try pair.deliverAll()
         #expect(try pair.home.count("SELECT count(*) FROM notification") == 10_000)
-        guard case .expired(.tooOld) = try pair.page(begin), case .entries = try pair.page(first) else {
+        guard case .expired(.tooOld) = try pair.page(begin), case .entries = try pair.page(last) else {
             throw Unexpected("the tokens are not what they should be")
         }
+    }
+
+    @Test("below the level each notification beyond 10,000 takes the place of the first")
+    func keptBefore() throws {
+        try pair.watch(Pair.subscription("all"))
+        try fillLog(10_000)
+        try pair.shard.zone(.create, Fixture.work)
+        let next = try pair.shard.queue.read {
+            try WaitingEffects.nextDelivery(from: Pair.shardGroup, to: Pair.homeGroup, in: $0)
+        }
+        let delivery = try #require(next)
+        try pair.home.run(level: .renewedSubscriptions) { _ = try $0.deliver(delivery) }
+        #expect(try pair.home.count("SELECT min(sequence) FROM notification") == 2)
+        #expect(try pair.home.count("SELECT count(*) FROM notification") == 10_000)
+    }
+
+    @Test("a log that is half full keeps the last of the notifications that say the same of a zone to the same devices")
+    func collapsed() throws {
+        try pair.watch(Pair.subscription("all"))
+        try pair.watch(Pair.query("q", rank: nil, scope: .private))
+        let other = ZoneKey(database: Fixture.annsData, name: "other")
+        for zone in [Fixture.work, other] { try pair.shard.zone(.create, zone) }
+        try pair.deliverAll()
+        // Others said the same and are gone: more numbers were given than notifications are there.
+        try pair.home.queue.write { try $0.execute(sql: "DELETE FROM notification") }
+        try fillLog(100, sequence: 25_000)
+        let token = try pair.token()
+        func change(_ zone: ZoneKey, _ name: String, client: String? = nil) throws {
+            var command = ModifyRecords(
+                zone: zone, schemaVersion: 1, caller: Fixture.ann, time: 1000,
+                operations: [.make(.forceUpdate, name)])
+            command.client = client
+            try pair.shard.apply(.modifyRecords(command))
+            try pair.deliverAll()
+        }
+        try change(Fixture.work, "a")
+        guard case .entries(_, let middle, false) = try pair.page(token) else {
+            Issue.record("expired")
+            return
+        }
+        try change(other, "b")
+        for name in ["c", "d"] { try change(Fixture.work, name, client: "phone") }
+        for _ in 0..<64 { try change(Fixture.work, "e") }
+        func told(_ token: NotificationToken, client: String? = nil) throws -> [String] {
+            let page = try pair.page(token, client: client)
+            guard case .entries(let entries, _, false) = page else { return ["expired"] }
+            return try entries.map { entry in
+                let ck = try JSONParser.parse(entry.payload)["ck"]
+                return ck?["qry"]?["rid"]?.string ?? ck?["met"]?["zid"]?.string ?? ""
+            }
+        }
+        let updates = Array(repeating: "e", count: 63)
+        #expect(try told(token) == ["a", "other", "b", "c", "work", "d"] + updates + ["work", "e"])
+        #expect(try told(token, client: "phone") == ["a", "other", "b"] + updates + ["work", "e"])
+        #expect(try told(middle) == ["other", "b", "c", "work", "d"] + updates + ["work", "e"])
+        #expect(try pair.home.count("SELECT floor FROM registry") == 0, "they are not too many")
     }
 
     @Test("what waited below the level is gone on with once it is in force, and copies are sent again")

@@ -152,7 +152,9 @@ package final class SingleNode: Sendable {
     /// Forgets what deleted users have subscribed to.
     /// - Returns: whether everything was looked through.
     package func forgetDeletedSubscribers() async -> Bool {
-        await context.service.deletedSubscribers.forgetAll(in: context.service)
+        // Who is unknown is looked for twice.
+        let isWhole = await context.service.deletedSubscribers.forgetAll(in: context.service)
+        return await context.service.deletedSubscribers.forgetAll(in: context.service) && isWhole
     }
 
     /// The users who have subscriptions or notifications in a container's development environment, sorted.

@@ -94,8 +94,8 @@ struct ClusterChangeTests {
             if request.target.hasPrefix("/health/ready") { return ScriptedAnswer(body: #"{"ready":true}"#) }
             if request.target.hasPrefix("/admin/1/status") {
                 return ScriptedAnswer(
-                    body: #"{"replicas":[{"group":3,"role":"leader","waitingEffects":12},{"group":0,"role":"leader"},"#
-                        + #"{"group":4,"role":"follower","waitingEffects":5}],"#
+                    body: #"{"replicas":[{"group":3,"role":"leader","waitingEffects":12,"waitingMatches":7},"#
+                        + #"{"group":0,"role":"leader"},{"group":4,"role":"follower","waitingEffects":5}],"#
                         + #""assets":{"fetching":1,"missing":4,"missingFiles":["aa","bb","cc","dd"]}}"#)
             }
             let node = #"{"id":7,"peerAddress":"h:1","clientURL":"\#(url.withLock { $0 })","joined":true}"#
@@ -115,6 +115,7 @@ struct ClusterChangeTests {
                 let text = ClusterTable.text(statuses)
                 #expect(text.contains("node 7: 1 of its assets' files is on the way from other nodes"))
                 #expect(text.contains("node 7: 12 effects on other shards wait to be delivered"), "\(text)")
+                #expect(text.contains("node 7: 7 changes wait to be matched with subscriptions"), "\(text)")
                 #expect(
                     text.contains("node 7: no node has 4 files that records name; SHA-256 aa, bb, cc, ..."), "\(text)")
                 let json = try JSONParser.parse(ClusterTable.json(statuses))["nodes"]?.array?.first?["assets"]

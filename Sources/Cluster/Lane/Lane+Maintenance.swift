@@ -17,27 +17,35 @@ extension Lane {
         guard clockWatch.errorMilliseconds == nil else { return }
         let wallTime = platform.clock.wallMilliseconds
         searchWork(now: now, wallTime: wallTime)
-        for group in groups {
-            guard let replica = replicas[group], replica.raft.role == .leader, !submissions.isStalled,
-                replica.applyFailure == nil, replica.transferUntil <= now,
-                let due = replica.nextMaintenance, due <= now,
-                let command = replica.applier.machine.maintenance(
-                    now: wallTime, at: replica.applier.level, random: platform.random)
-            else { continue }
-            replica.nextMaintenance = nil
-            propose(GroupCommand.freeing(command).encoded(), to: group) { [self] result in
-                eventLoop.execute { self.didMaintain(group, since: now, result) }
-            }
+        for group in groups { maintain(group, now: now, wallTime: wallTime) }
+    }
+
+    private func maintain(_ group: GroupID, now: MonotonicTime, wallTime: Int64) {
+        guard let replica = replicas[group], replica.raft.role == .leader, !submissions.isStalled,
+            replica.applyFailure == nil, replica.transferUntil <= now,
+            let due = replica.nextMaintenance, due <= now,
+            let command = replica.applier.machine.maintenance(
+                now: wallTime, at: replica.applier.level, random: platform.random)
+        else { return }
+        replica.nextMaintenance = nil
+        propose(GroupCommand.freeing(command).encoded(), to: group) { [self] result in
+            eventLoop.execute { self.didMaintain(group, since: now, result) }
         }
     }
 
-    /// Work takes no more than every other moment: the next part waits as long as this one took.
+    /// Work takes no more than every other moment: the next part waits as long as this one took. Urgent work goes on at
+    /// once, or where clients' commands wait, after these.
     private func didMaintain(_ group: GroupID, since begin: MonotonicTime, _ result: Result<[UInt8], ReplicaError>) {
         let now = now
         switch result {
         case .success:
+            guard let replica = replicas[group] else { return }
             let taken = (now.nanoseconds - begin.nanoseconds) / 1_000_000
-            replicas[group]?.nextMaintenance = now.adding(milliseconds: min(UInt64(taken), 1_000))
+            let isUrgent = replica.applier.machine.isUrgent
+            replica.nextMaintenance = isUrgent ? now : now.adding(milliseconds: min(UInt64(taken), 1_000))
+            if isUrgent, replica.proposals.isEmpty, clockWatch.errorMilliseconds == nil {
+                maintain(group, now: now, wallTime: platform.clock.wallMilliseconds)
+            }
         case .failure(let error):
             logger.debug("group \(group): its own work waits: \(error)")
             replicas[group]?.nextMaintenance = now.adding(milliseconds: Self.failurePauseMilliseconds)

@@ -375,7 +375,8 @@ package final class Lane: @unchecked Sendable {
                         ?? replica.refusedAppend, level: replica.applier.level,
                     awaitedLevel: awaitedLevel(of: group, replica),
                     isVoter: replica.raft.configuration.isVoter(replica.raft.id),
-                    waitingEffects: replica.applier.machine.waitingEffects, elections: replica.elections)
+                    waitingEffects: replica.applier.machine.waitingEffects,
+                    waitingMatches: replica.applier.machine.waitingMatches, elections: replica.elections)
             }
         }
     }

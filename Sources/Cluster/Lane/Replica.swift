@@ -209,6 +209,8 @@ package struct ReplicaStatus: Sendable {
     package var isVoter = true
     /// How many effects on other groups wait to be delivered.
     package var waitingEffects = 0
+    /// How many changes wait to be matched with subscriptions.
+    package var waitingMatches = 0
     /// How often this replica stood for election since the node was started.
     package var elections: UInt64 = 0
 

@@ -135,6 +135,7 @@ enum NotificationReader {
             writer.member("time", integer: entry.time)
             writer.key("payload")
             writer.raw(entry.payload)
+            if let id = entry.collapseID { writer.member("collapseID", id) }
         }
     }
 }

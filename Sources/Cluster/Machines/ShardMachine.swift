@@ -28,6 +28,9 @@ package final class ShardMachine: StateMachine {
         /// How many effects wait for other groups, as the last transaction left it.
         var waiting = 0
         var pendingWaiting: Int?
+        /// What waits to be matched with subscriptions, as the last transaction left it.
+        var matches = WaitingMatches()
+        var pendingMatches: WaitingMatches?
         /// The containers with earlier versions of records that are too old, when somebody looked last.
         var oldVersions: [String] = []
     }
@@ -110,12 +113,14 @@ package final class ShardMachine: StateMachine {
             let (hasJobs, named) = (transaction.hasWork, transaction.namedAssets)
             let notified = transaction.notified.map { StoreKey(home: $0) }
             let waiting = transaction.level < .notifications ? nil : try WaitingEffects.count(in: db)
+            let matches = transaction.level < .exactNotifications ? nil : try WaitingMatches(in: db)
             state.withLock { state in
                 state.pendingJobs = hasJobs
                 state.pendingAssets += named
                 state.pendingDue = isDue
                 state.pendingStores += notified
                 state.pendingWaiting = waiting
+                state.pendingMatches = matches
             }
             return outcomes
         }
@@ -182,9 +187,11 @@ package final class ShardMachine: StateMachine {
             state.hasJobs = state.pendingJobs ?? state.hasJobs
             state.isDue = state.pendingDue ?? state.isDue
             state.waiting = state.pendingWaiting ?? state.waiting
+            state.matches = state.pendingMatches ?? state.matches
             state.pendingJobs = nil
             state.pendingDue = nil
             state.pendingWaiting = nil
+            state.pendingMatches = nil
             defer { (state.pendingStores, state.pendingAll, state.pendingAssets) = ([], false, []) }
             return (state.pendingStores, state.pendingAll, state.pendingAssets, state.waiting)
         }
@@ -202,6 +209,7 @@ package final class ShardMachine: StateMachine {
             state.pendingJobs = nil
             state.pendingDue = nil
             state.pendingWaiting = nil
+            state.pendingMatches = nil
             (state.pendingStores, state.pendingAll, state.pendingAssets) = ([], false, [])
         }
     }
@@ -210,7 +218,8 @@ package final class ShardMachine: StateMachine {
         let tables = RecordTables()
         let hasJobs = try tables.hasWork(now: .min, in: db)
         let waiting = try WaitingEffects.count(in: db)
-        state.withLock { $0 = State(tables: tables, hasJobs: hasJobs, waiting: waiting) }
+        let matches = try WaitingMatches(in: db)
+        state.withLock { $0 = State(tables: tables, hasJobs: hasJobs, waiting: waiting, matches: matches) }
         storesChanged(.all)
         assets.changed()
     }
@@ -236,6 +245,10 @@ package final class ShardMachine: StateMachine {
 
     /// How many effects on other groups wait to be delivered.
     package var waitingEffects: Int { state.withLock(\.waiting) }
+    /// How many changes wait to be matched with subscriptions.
+    package var waitingMatches: Int { state.withLock(\.matches.count) }
+    /// Whether some of these wait for nothing but maintenance.
+    package var isUrgent: Bool { state.withLock(\.matches.isReady) }
 
     package func hashState(in db: Database, into fold: (UnsafeRawBufferPointer) -> Void) throws {
         try RecordTables.stateHash(in: db) { bytes in bytes.withUnsafeBytes { fold($0) } }

@@ -49,6 +49,10 @@ package protocol StateMachine: Sendable {
     func findWork(now: Int64, in db: Database) throws
     /// How many effects on other groups wait to be delivered.
     var waitingEffects: Int { get }
+    /// How many changes wait to be matched with subscriptions.
+    var waitingMatches: Int { get }
+    /// Whether the next maintenance is not to wait for its time: somebody is late for each moment of it.
+    var isUrgent: Bool { get }
 }
 
 /// What a read needs of the directory has not reached this node yet: learn it, then read again.
@@ -89,6 +93,10 @@ extension StateMachine {
     package func findWork(now: Int64, in db: Database) throws {}
     /// How many effects on other groups wait to be delivered.
     package var waitingEffects: Int { 0 }
+    /// How many changes wait to be matched with subscriptions.
+    package var waitingMatches: Int { 0 }
+    /// Whether the next maintenance is not to wait for its time.
+    package var isUrgent: Bool { false }
 }
 
 /// Tells damage of what is stored from requests that cannot be read.

@@ -71,6 +71,7 @@ package enum NodeMetrics {
                 $0.lastLog.index > $0.commitIndex ? $0.lastLog.index.rawValue - $0.commitIndex.rawValue : 0
             }
             + gauge("replica_waiting_effects") { UInt64($0.waitingEffects) }
+            + gauge("replica_waiting_matches") { UInt64($0.waitingMatches) }
             + gauge("replica_elections_total", "counter") { $0.elections }
     }
 

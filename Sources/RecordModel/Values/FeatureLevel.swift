@@ -24,6 +24,9 @@
 /// | 9 | 0.1.0 | a batch that is undone leaves the counts of other zones as they were |
 /// | 9 | 0.1.0 | a request is remembered by hashes of its records' names, and strangers' requests by 1 MB at most |
 /// | 9 | 0.1.0 | tokens end with the log of notifications that is forgotten |
+/// | 9 | 0.1.0 | what a subscription is found by, and whose changes wait for each other to be matched |
+/// | 9 | 0.1.0 | notifications have collapse IDs and readable dates; a query equals one that is written otherwise |
+/// | 9 | 0.1.0 | a log of notifications that is half full keeps the last one of those that say the same of a zone |
 ///
 /// What apply does in a new way gets the next number, a line here and a `static let`, and asks for it. A command, or a
 /// field of one, that a level brought is not proposed before the level is in force.
@@ -84,6 +87,15 @@ package struct FeatureLevel: RawRepresentable, Hashable, Comparable, Sendable, C
 
     /// No token of a log of notifications outlives that log, nor skips what a part of its removal took.
     package static let endedLogs = FeatureLevel(9)
+
+    /// Subscriptions are found by any condition, and changes wait to be matched behind those of their database alone.
+    package static let filedSubscriptions = FeatureLevel(9)
+
+    /// Notifications have collapse IDs, and show dates as such; equal queries are equal however they are written.
+    package static let collapseIDs = FeatureLevel(9)
+
+    /// Logs of notifications are bounded by what is in them, and one that is half full keeps less.
+    package static let collapsingLogs = FeatureLevel(9)
 
     /// The levels that this build can follow.
     package static let supported = first...FeatureLevel(9)

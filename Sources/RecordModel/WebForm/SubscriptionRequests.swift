@@ -20,35 +20,48 @@ package struct SubscriptionsModifyRequest: WebRequest, Hashable {
         /// `create` and `update` do the same: a subscription of the same name is replaced.
         case save(SubscriptionInput)
         case delete(id: String)
+        /// It is not carried out, and answered for with the error.
+        case invalid(id: String, ServiceError)
 
-        /// The ID of the subscription; empty where the server is to make one.
+        /// The ID of the subscription; empty where the server is to make one, and where none was given.
         package var id: String {
             switch self {
             case .save(let input): input.id
-            case .delete(let id): id
+            case .delete(let id), .invalid(let id, _): id
             }
         }
     }
 
-    /// At most `Limits.operationsMax`; no two name the same subscription. Each stands alone.
+    /// At most `Limits.operationsMax`. Each stands alone; of several for one subscription only the first counts.
     package var operations: [Operation]
 
-    /// Reads the body.
+    /// Reads the body. What is wrong with an operation is its own.
     package init(json: JSONValue) throws(ServiceError) {
         operations = try service { () throws(FormError) in
-            let operations = try Form(json).array("operations", max: Limits.operationsMax) { json throws(FormError) in
-                try Self.operation(Form(json))
-            }
             var places: [String: Int] = [:]
-            for (index, operation) in operations.enumerated() where !operation.id.isEmpty {
-                if let earlier = places.updateValue(index, forKey: operation.id) {
+            var index = -1
+            return try Form(json).array("operations", max: Limits.operationsMax) { json throws(FormError) in
+                index += 1
+                do throws(FormError) {
+                    let operation = try Self.operation(Form(json))
+                    guard !operation.id.isEmpty, let earlier = places[operation.id] else {
+                        places[operation.id] = index
+                        return operation
+                    }
                     throw FormError(
                         "operations[\(earlier)] is for '\(operation.id)' too; at most one operation for a subscription in "
-                            + "one request", at: "operations[\(index)].subscription.subscriptionID")
+                            + "one request", at: "subscription.subscriptionID")
+                } catch {
+                    return .invalid(id: Self.id(in: json), error.inside("operations[\(index)]").serviceError)
                 }
             }
-            return operations
         }
+    }
+
+    /// The ID in an operation that cannot be read; empty where that cannot, either.
+    private static func id(in operation: JSONValue) -> String {
+        guard let form = try? Form(operation["subscription"] ?? .null) else { return "" }
+        return (try? SubscriptionInput.id(form, isNeeded: false)) ?? ""
     }
 
     private static func operation(_ form: Form) throws(FormError) -> Operation {

@@ -41,8 +41,12 @@ extension RecordTransaction {
     /// Matches the current command's changes against subscriptions.
     func tellWatchers() throws {
         for leftover in try matcher.tell(time: stamp) {
-            if level >= .exactNotifications { try MatchingQueue(db: db).add(leftover) } else { try addJob(leftover) }
             hasJobs = true
+            guard level >= .exactNotifications else {
+                try addJob(leftover)
+                continue
+            }
+            try MatchingQueue(db: db, level: level).add(leftover)
         }
     }
 
@@ -67,7 +71,9 @@ extension RecordTransaction {
     /// left.
     func removeSubscriptions(of container: String, budget: inout Int) throws {
         guard level >= .notifications else { return }
-        if level >= .exactNotifications { try MatchingQueue(db: db).remove(container: container, budget: &budget) }
+        if level >= .exactNotifications {
+            try MatchingQueue(db: db, level: level).remove(container: container, budget: &budget)
+        }
         guard budget > 0 else { return }
         try endLives(to: try home.lastLife(of: container))
         try home.remove(container: container, budget: &budget)

@@ -21,8 +21,11 @@ extension RecordTransaction {
         }
         if level >= .exactNotifications {
             var bytes = Self.partBytesMax
-            budget -= try MatchingQueue(db: db).work(
-                budget: max(budget, share), bytes: &bytes, matcher, level: level, open: openDatabase)
+            let hasOwn = level >= .filedSubscriptions
+            let used = try MatchingQueue(db: db, level: level).work(
+                budget: hasOwn ? Matcher.maintenanceCostMax : max(budget, share), bytes: &bytes, matcher,
+                open: openDatabase)
+            if !hasOwn { budget -= used }
         }
         budget -= try purgeTombstones(command.retention, budget: max(budget, share))
         budget -= try IdempotencyTable(self).purge(budget: max(budget, share))

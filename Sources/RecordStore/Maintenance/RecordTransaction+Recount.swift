@@ -8,7 +8,9 @@ extension RecordTables {
     /// - Returns: whether to propose maintenance.
     package static func raise(from old: FeatureLevel, to level: FeatureLevel, in db: Database) throws -> Bool {
         let isToResend = old < .exactNotifications && level >= .exactNotifications
-        let hasWork = try isToResend && MatchingQueue.raise(in: db)
+        let isToDivide = old < .filedSubscriptions && level >= .filedSubscriptions
+        var hasWork = try isToResend && MatchingQueue.raise(in: db)
+        if try isToDivide && MatchingQueue.divide(in: db) { hasWork = true }
         guard old < .countedRows, level >= .countedRows else { return hasWork }
         let isEmpty = try SQLStatement(
             cached: """

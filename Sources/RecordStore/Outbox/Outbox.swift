@@ -126,7 +126,7 @@ struct Outbox {
         if isToTell { try send(.lost, to: acknowledgement.destination) }
         guard level >= .exactNotifications, stream.rows < bounds.rowsMax / 20, stream.bytes < bounds.bytesMax / 20
         else { return false }
-        return try MatchingQueue(db: db).wake(acknowledgement.destination)
+        return try MatchingQueue(db: db, level: level).wake(acknowledgement.destination)
     }
 
     /// Tells all homes that may have subscriptions to a container's data that changes of it were lost.

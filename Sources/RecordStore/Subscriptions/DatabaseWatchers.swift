@@ -1,3 +1,4 @@
+import Authorization
 import RecordModel
 import Synchronization
 
@@ -10,6 +11,8 @@ final class DatabaseWatchers: @unchecked Sendable {
         /// Of the database's watchers, or below `FeatureLevel.exactNotifications` of all the shard's.
         var revision: Int64
         var schema: SchemaRow?
+        /// Whether the level is that of `FeatureLevel.filedSubscriptions`.
+        var isFiled = false
     }
 
     private(set) var version: Version
@@ -41,7 +44,8 @@ final class DatabaseWatchers: @unchecked Sendable {
     }
 
     private func add(_ id: Int64, _ watcher: Watcher) {
-        let entry = WatcherEntry(id: id, watcher, schema: schema)
+        let level: FeatureLevel = version.isFiled ? .filedSubscriptions : .exactNotifications
+        let entry = WatcherEntry(id: id, watcher, schema: schema, at: level)
         if let query = watcher.subscription.query {
             queries[query.recordType, default: QueryWatchers()].add(entry)
         } else {
@@ -88,123 +92,32 @@ struct WatcherEntry: Sendable {
     let watcher: Watcher
     /// Nil where the schema lost an index that the query needs: it matches nothing.
     let conditions: [Condition]?
+    /// By what a query finds the watcher, and on what.
+    let filing: Filing
+    let events: [Match.Event]
     /// The fields that its notifications show.
     let shown: Set<String>
 
-    init(id: Int64, _ watcher: Watcher, schema: InstalledSchema) {
+    init(id: Int64, _ watcher: Watcher, schema: InstalledSchema, at level: FeatureLevel) {
         self.id = id
         let container = watcher.subscriber.container
         let query = watcher.subscription.query
-        let scope = query.flatMap { schema.byName[$0.recordType] }
-            .map { QueryScope(container: container, type: $0) }
+        let type = query.flatMap { schema.byName[$0.recordType] }
+        let scope = type.map { QueryScope(container: container, type: $0) }
         conditions = scope.flatMap { scope in
             try? query?.filters.map { filter throws(ServiceError) in try Condition(filter, scope: scope) }
         }
-        shown = Set(watcher.subscription.shownFields)
+        let isForCreators = watcher.subscription.scope == .public && type?.definition.grants.areForOthers == false
+        filing = Filing(conditions, owner: isForCreators ? watcher.subscriber.owner : nil, at: level)
+        events = Match.Event.allCases.filter { event in
+            level < .filedSubscriptions || watcher.subscription.firing.contains(event.firing)
+        }
+        shown = Set(watcher.subscription.shownFields(at: level))
         var kept = watcher
         kept.subscription.query = nil
         kept.subscription.queryJSON = []
         kept.subscription.info = []
         self.watcher = kept
-    }
-}
-
-/// The subscriptions to queries of one record type.
-///
-/// Those with a condition that wants one of some keys are found by the record's keys: what does not match costs
-/// nothing.
-struct QueryWatchers: Sendable {
-    private struct Keyed: Sendable {
-        var index: InstalledIndex
-        /// Rows, ascending.
-        var rows: [IndexKey: [Int64]] = [:]
-    }
-
-    private var entries: [Int64: WatcherEntry] = [:]
-    /// Rows of those that every record may match, ascending.
-    private var unkeyed: [Int64] = []
-    private var keyed: [Keyed] = []
-
-    var isEmpty: Bool { entries.isEmpty }
-
-    mutating func add(_ entry: WatcherEntry) {
-        entries[entry.id] = entry
-        guard let conditions = entry.conditions else { return }
-        guard let key = conditions.compactMap(\.wantedKeys).first else { return unkeyed.insertSorted(entry.id) }
-        let place = place(of: key.index)
-        for wanted in key.keys { keyed[place].rows[wanted, default: []].insertSorted(entry.id) }
-    }
-
-    private mutating func place(of index: InstalledIndex) -> Int {
-        if let place = keyed.firstIndex(where: { $0.index.id == index.id }) { return place }
-        keyed.append(Keyed(index: index))
-        return keyed.count - 1
-    }
-
-    /// - Returns: whether the row was there.
-    mutating func remove(_ id: Int64) -> Bool {
-        guard let entry = entries.removeValue(forKey: id) else { return false }
-        guard let conditions = entry.conditions else { return true }
-        guard let key = conditions.compactMap(\.wantedKeys).first else {
-            unkeyed.removeSorted(id)
-            return true
-        }
-        let place = place(of: key.index)
-        for wanted in key.keys {
-            keyed[place].rows[wanted]?.removeSorted(id)
-            if keyed[place].rows[wanted]?.isEmpty == true { keyed[place].rows[wanted] = nil }
-        }
-        if keyed[place].rows.isEmpty { keyed.remove(at: place) }
-        return true
-    }
-
-    /// The first of those that may match, by row.
-    func candidates(for record: IndexedRecord, after: Int64, through last: Int64, limit: Int) -> [WatcherEntry] {
-        var rows = unkeyed.part(after: after, through: last, limit: limit)
-        for group in keyed {
-            for key in record.keys(in: group.index) {
-                guard let wanted = group.rows[key] else { continue }
-                let more = wanted.part(after: after, through: last, limit: limit)
-                rows = Set(rows).union(more).sorted().prefix(limit)
-            }
-        }
-        return rows.compactMap { entries[$0] }
-    }
-}
-
-extension Condition {
-    /// Keys of one index of which a matching record has at least one; nil where it does not ask for some.
-    fileprivate var wantedKeys: (index: InstalledIndex, keys: [IndexKey])? {
-        guard case .any(let keys) = test, indexes.count == 1 else { return nil }
-        return (index, keys)
-    }
-}
-
-// Ascending rows.
-extension [Int64] {
-    private func place(of row: Int64) -> Int {
-        var (low, high) = (0, count)
-        while low < high {
-            let middle = (low + high) / 2
-            if self[middle] < row { low = middle + 1 } else { high = middle }
-        }
-        return low
-    }
-
-    fileprivate mutating func insertSorted(_ row: Int64) {
-        let place = place(of: row)
-        if place == count || self[place] != row { insert(row, at: place) }
-    }
-
-    fileprivate mutating func removeSorted(_ row: Int64) {
-        let place = place(of: row)
-        if place < count && self[place] == row { remove(at: place) }
-    }
-
-    fileprivate func part(after: Int64, through last: Int64, limit: Int) -> ArraySlice<Int64> {
-        let begin = place(of: after &+ 1)
-        let end = last == .max ? count : place(of: last + 1)
-        return begin < end ? self[begin..<Swift.min(end, begin + limit)] : []
     }
 }
 
@@ -218,16 +131,27 @@ extension Watcher {
 
     /// Whether a change of a record is one of those that a query subscription tells of, wherever it matches.
     func isToHear(of change: WatchedChange) -> Bool {
-        let firing: Subscription.Firing =
-            switch change.event {
-            case .created: .create
-            case .updated: .update
-            case .deleted: .delete
-            }
-        return subscription.firing.contains(firing) && (subscription.zone == nil || isOf(change.zone))
+        subscription.firing.contains(change.event.firing) && (subscription.zone == nil || isOf(change.zone))
     }
 
     private func isOf(_ zone: ZoneKey) -> Bool {
         subscription.zone.map { $0.utf8.elementsEqual(zone.name.utf8) } ?? false
+    }
+}
+
+extension Match.Event {
+    fileprivate var firing: Subscription.Firing {
+        switch self {
+        case .created: .create
+        case .updated: .update
+        case .deleted: .delete
+        }
+    }
+}
+
+extension [Grant] {
+    /// Whether anybody but a record's creator may read it. Custom roles are known where the notification is read.
+    var areForOthers: Bool {
+        contains { $0.permissions.contains(.read) && $0.role != BuiltInRole.creator.rawValue }
     }
 }

@@ -7,8 +7,12 @@ import Wire
 ///
 /// Changes are noted while a command is applied, and told of once it is done; what a savepoint takes back is forgotten.
 final class Matcher {
-    /// Subscriptions that one command looks at, of those that may match; the rest is left to maintenance.
-    static let candidatesMax = 1_000
+    /// What one command may cost: a subscription that was looked at is 1. The rest is left to maintenance.
+    private let costMax: Int
+    /// The same of one that is told: to look at one is much less work.
+    private let costOfTelling: Int
+    /// What of `costMax` maintenance has to itself, where it does not count in rows.
+    static let maintenanceCostMax = 40_000
     /// Characters of a text that a notification shows, as Apple's may cut them, and bytes of all values together.
     private static let shownCharactersMax = 100
     private static let shownBytesMax = 4_096
@@ -55,6 +59,7 @@ final class Matcher {
         self.db = db
         self.level = level
         isOn = level >= .notifications
+        (costMax, costOfTelling) = level >= .filedSubscriptions ? (20_000, 20) : (1_000, 1)
         outbox = Outbox(db: db, level: level)
         table = WatcherTable(db: db, level: level)
     }
@@ -76,7 +81,8 @@ final class Matcher {
     }
 
     private func watchers(of key: DatabaseKey, under database: OpenDatabase) throws -> DatabaseWatchers {
-        let version = DatabaseWatchers.Version(revision: try table.revision(of: key), schema: database.schema)
+        var version = DatabaseWatchers.Version(revision: try table.revision(of: key), schema: database.schema)
+        version.isFiled = level >= .filedSubscriptions
         return try tables.watchers.watchers(of: key, at: version) {
             let isUnwatched = version.revision == 0 && level >= .exactNotifications
             let rows = try isUnwatched ? [] : table.all(of: key)
@@ -133,11 +139,12 @@ final class Matcher {
     func tell(time: Int64) throws -> [Leftover] {
         if noted.isEmpty { return [] }
         defer { noted.removeAll() }
-        var budget = Self.candidatesMax
+        var budget = costMax
         var leftovers: [Leftover] = []
         for (change, database) in changedZones(at: time) + changedRecords(at: time) {
             // What waits goes first, or a user would hear of a zone's changes in another order.
-            let isToWait = try budget <= 0 || !leftovers.isEmpty || isBehindOthers(change)
+            let isToWait = try budget <= 0 || isBehind(leftovers, change) || isBehindOthers(change)
+            if try isToWait && level >= .filedSubscriptions && !mayConcernAnybody(change, in: database) { continue }
             let stop = try isToWait ? Stop(position: 0) : match(change, in: database, after: 0, through: .max, &budget)
             guard let stop else { continue }
             leftovers.append(Leftover(change: change, stop: stop, last: try lastWatcher()))
@@ -145,9 +152,14 @@ final class Matcher {
         return leftovers
     }
 
+    private func isBehind(_ leftovers: [Leftover], _ change: QueuedChange) -> Bool {
+        level < .filedSubscriptions
+            ? !leftovers.isEmpty : leftovers.contains { $0.change.zone.database == change.zone.database }
+    }
+
     private func isBehindOthers(_ change: QueuedChange) throws -> Bool {
         if level >= .exactNotifications {
-            return try !MatchingQueue(db: db).isEmpty(of: change.zone.database.container)
+            return try MatchingQueue(db: db, level: level).isWaiting(before: change.zone.database)
         }
         if case .zone = change { return false }
         return try Job.areWaiting(.match, in: db)
@@ -190,6 +202,22 @@ final class Matcher {
 
     // MARK: What matches
 
+    /// Whether there is anybody to look at for a change: if not, it need not wait for its turn.
+    private func mayConcernAnybody(_ change: QueuedChange, in database: OpenDatabase) throws -> Bool {
+        let watchers = try watchers(of: database, change.zone.database)
+        switch change {
+        case .zone(let matching):
+            return watchers.zones.contains {
+                $0.watcher.isToHear(of: matching.change.zone, types: matching.types)
+            }
+        case .record(let matching):
+            guard let record = matching.change.record, let type = matching.change.type else { return false }
+            var keyed = KeyedRecord(record, work: QueryWork(bound: .max))
+            let first = watchers.own.queries[type]?.candidates(for: &keyed, matching.change.event, limit: 1)
+            return first?.isEmpty == false
+        }
+    }
+
     /// Tells those who are to hear of a change.
     /// - Returns: where somebody has to go on; nil where all were told.
     func match(
@@ -205,9 +233,9 @@ final class Matcher {
             let schema = try database.schema.map { try tables.installedSchema($0, in: db) } ?? .none
             let test = RecordTest(matching: matching, grants: schema.byName[type]?.definition.grants ?? [])
             var keyed = KeyedRecord(record, work: QueryWork(bound: .max))
-            let candidates = queries.candidates(
-                for: record, after: after, through: last, limit: max(budget, 0) + 1)
-            return try match(candidates, after: after, &budget) { entry in
+            let rows = queries.candidates(
+                for: &keyed, matching.change.event, after: after, through: last, limit: max(budget, 0) + 1)
+            return try match(rows.lazy.compactMap { queries[$0] }, after: after, &budget) { entry in
                 guard test.mayBeTold(to: entry.watcher), let conditions = entry.conditions,
                     conditions.allSatisfy({ $0.holds(&keyed) })
                 else { return nil }
@@ -233,7 +261,7 @@ final class Matcher {
 
     /// Tells some, by row.
     private func match(
-        _ entries: [WatcherEntry], after: Int64, _ budget: inout Int, _ told: (WatcherEntry) -> Match?
+        _ entries: some Sequence<WatcherEntry>, after: Int64, _ budget: inout Int, _ told: (WatcherEntry) -> Match?
     ) throws -> Stop? {
         var stop = Stop(position: after)
         var fired: [Watcher] = []
@@ -250,8 +278,10 @@ final class Matcher {
                 }
                 try outbox.send(.notify(match), to: entry.watcher.home)
                 if entry.watcher.subscription.firesOnce { fired.append(entry.watcher) }
+                budget -= costOfTelling
+            } else {
+                budget -= 1
             }
-            budget -= 1
             stop.position = entry.id
         }
         try endOnce(fired)
@@ -314,14 +344,8 @@ private struct RecordTest {
     func mayBeTold(to watcher: Watcher) -> Bool {
         let isCreator = matching.change.record?.created.user == watcher.subscriber.owner
         return watcher.isToHear(of: matching.change)
-            && (matching.change.zone.database.scope == .private || mayBeReadable(isCreator: isCreator))
-    }
-
-    /// Whether somebody may read records of the type at all. Custom roles are known where the notification is read.
-    private func mayBeReadable(isCreator: Bool) -> Bool {
-        grants.contains { grant in
-            grant.permissions.contains(.read) && (isCreator || grant.role != BuiltInRole.creator.rawValue)
-        }
+            && (matching.change.zone.database.scope == .private || grants.areForOthers
+                || isCreator && grants.contains { $0.permissions.contains(.read) })
     }
 }
 

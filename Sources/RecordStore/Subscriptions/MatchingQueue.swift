@@ -1,19 +1,24 @@
-import GRDB
+package import GRDB
 import RecordModel
 import Wire
 
-/// Changes that wait to be matched with subscriptions, those of each container in the order of their commits.
+/// Changes that wait to be matched with subscriptions, in lanes: those of each database in the order of their commits.
 ///
 /// Matching waits here rather than being dropped: while a command has looked at enough subscriptions, and while too
 /// much waits for a destination. A container whose changes come faster than that for long loses some; all its users
 /// with subscriptions on this shard are told once there is room again.
+///
+/// Below `FeatureLevel.filedSubscriptions` a container has one lane. What is in it then is worked off before anything
+/// that comes to the lanes of its databases.
 struct MatchingQueue {
-    /// Changes of one container that may wait, and their bytes.
+    /// Changes in the lane of a public database, or in those of all users' databases of a container, that may wait, and
+    /// their bytes.
     struct Bounds: Hashable, Sendable {
         var rowsMax: Int64 = 10_000
         var bytesMax: Int64 = 16 << 20
     }
 
+    /// `container` is the name of a lane.
     static let tables = """
         CREATE TABLE matching_queue (
             container TEXT PRIMARY KEY, rows INTEGER NOT NULL, bytes INTEGER NOT NULL, waits_for INTEGER,
@@ -24,7 +29,7 @@ struct MatchingQueue {
         CREATE INDEX matching_container ON matching (container, id);
         """
 
-    /// Whether something waits that can be gone on with.
+    /// Whether something waits that can be gone on with, or is to be told.
     static let exists = "EXISTS (SELECT 1 FROM matching_queue WHERE waits_for IS NULL)"
 
     /// A change, and how far it was matched.
@@ -37,6 +42,9 @@ struct MatchingQueue {
         var body: [UInt8]
     }
 
+    /// No destination.
+    private static let never: Int64 = -1
+
     private struct State {
         var rows: Int64 = 0
         var bytes: Int64 = 0
@@ -45,52 +53,94 @@ struct MatchingQueue {
     }
 
     let db: Database
+    let level: FeatureLevel
     var bounds = Bounds()
 
-    private func state(of container: String) throws -> State? {
+    // MARK: Lanes
+
+    /// The name of the lane of a database. No name of a container has a slash.
+    private func lane(of database: DatabaseKey) -> String {
+        if level < .filedSubscriptions { return database.container }
+        let environment = database.environment.column
+        return database.scope == .public
+            ? "\(database.container)/p\(environment)"
+            : "\(database.container)/u\(environment)/\(database.scope.column)/\(database.owner)"
+    }
+
+    private static func container(of lane: String) -> String { String(lane.prefix { $0 != "/" }) }
+
+    /// The row that says that changes of a lane were lost: its own, or one for all users' databases of the container,
+    /// which has no changes and is never ready.
+    private static func noteOfLoss(of lane: String) -> String {
+        let users = container(of: lane) + "/u"
+        return lane.hasPrefix(users) ? users : lane
+    }
+
+    /// How much waits in the lanes that share their bounds with one.
+    private func waiting(beside lane: String) throws -> (rows: Int64, bytes: Int64) {
+        let note = Self.noteOfLoss(of: lane)
+        let end = note == lane ? lane + "\u{1}" : note.dropLast() + "v"
+        return try SQLStatement(
+            cached: """
+                SELECT coalesce(sum(rows), 0), coalesce(sum(bytes), 0) FROM matching_queue
+                WHERE container >= ? AND container < ?
+                """, in: db
+        ).first(.text(note), .text(end)) { ($0.integer(0), $0.integer(1)) } ?? (0, 0)
+    }
+
+    /// Whether changes wait that are to be matched before those of a database.
+    func isWaiting(before database: DatabaseKey) throws -> Bool { try state(of: lane(of: database)) != nil }
+
+    private func state(of lane: String) throws -> State? {
         try SQLStatement(
             cached: "SELECT rows, bytes, waits_for, is_lost FROM matching_queue WHERE container = ?", in: db
-        ).first(.text(container)) { row in
+        ).first(.text(lane)) { row in
             State(
                 rows: row.integer(0), bytes: row.integer(1), waitsFor: row.isNull(2) ? nil : row.integer(2),
                 isLost: row.integer(3) != 0)
         }
     }
 
-    private func write(_ state: State, of container: String) throws {
+    private func write(_ state: State, of lane: String) throws {
         try Invariant.check(
             state.rows >= 0 && state.bytes >= 0 && (state.rows > 0 || state.bytes == 0),
-            "\(state.rows) changes of container \(container) wait, of \(state.bytes) bytes")
+            "\(state.rows) changes in the lane \(lane) wait, of \(state.bytes) bytes")
         if state.rows == 0 && !state.isLost {
             return try SQLStatement(cached: "DELETE FROM matching_queue WHERE container = ?", in: db)
-                .run(.text(container))
+                .run(.text(lane))
         }
         try SQLStatement(cached: "INSERT OR REPLACE INTO matching_queue VALUES (?, ?, ?, ?, ?)", in: db).run(
-            .text(container), .integer(state.rows), .integer(state.bytes),
+            .text(lane), .integer(state.rows), .integer(state.bytes),
             state.waitsFor.map { .integer($0) } ?? .null, .integer(state.isLost ? 1 : 0))
     }
 
-    func isEmpty(of container: String) throws -> Bool { try state(of: container) == nil }
-
     /// Has a change wait; where too many do, it is lost.
-    /// - Parameter waitsFor: a destination for which too much waits.
     func add(_ leftover: Matcher.Leftover) throws {
-        let container = leftover.change.zone.database.container
+        let database = leftover.change.zone.database
+        let lane = lane(of: database)
         let body = leftover.change.encoded()
-        var state = try state(of: container) ?? State()
-        if state.rows >= bounds.rowsMax || state.bytes + Int64(body.count) > bounds.bytesMax {
-            state.isLost = true
-        } else {
-            if state.rows == 0 { state.waitsFor = leftover.stop.waitsFor.map { Int64(bitPattern: $0) } }
-            state.rows += 1
-            state.bytes += Int64(body.count)
-            try SQLStatement(cached: "INSERT INTO matching VALUES (NULL, ?, ?, ?, ?)", in: db).run(
-                .text(container), .integer(leftover.stop.position), .integer(leftover.last), .blob(body))
+        let waiting = try waiting(beside: lane)
+        if waiting.rows >= bounds.rowsMax || waiting.bytes + Int64(body.count) > bounds.bytesMax {
+            return try noteLoss(of: lane)
         }
-        try write(state, of: container)
+        var state = try state(of: lane) ?? State()
+        if state.rows == 0 { state.waitsFor = leftover.stop.waitsFor.map { Int64(bitPattern: $0) } }
+        state.rows += 1
+        state.bytes += Int64(body.count)
+        try SQLStatement(cached: "INSERT INTO matching VALUES (NULL, ?, ?, ?, ?)", in: db).run(
+            .text(lane), .integer(leftover.stop.position), .integer(leftover.last), .blob(body))
+        try write(state, of: lane)
     }
 
-    /// The containers that can be gone on with; those whose first change waits longest come first.
+    private func noteLoss(of lane: String) throws {
+        let note = Self.noteOfLoss(of: lane)
+        var state = try state(of: note) ?? State()
+        if note != lane { state.waitsFor = Self.never }
+        state.isLost = true
+        try write(state, of: note)
+    }
+
+    /// The lanes that can be gone on with; those whose first change waits longest come first.
     func ready(limit: Int) throws -> [String] {
         try SQLStatement(
             cached: """
@@ -100,18 +150,18 @@ struct MatchingQueue {
         ).all(.integer(Int64(limit))) { $0.text(0) }
     }
 
-    func first(of container: String) throws -> Row? {
+    func first(of lane: String) throws -> Row? {
         try SQLStatement(
             cached: "SELECT id, position, last, body FROM matching WHERE container = ? ORDER BY id LIMIT 1", in: db
-        ).first(.text(container)) {
+        ).first(.text(lane)) {
             Row(id: $0.integer(0), position: $0.integer(1), last: $0.integer(2), body: $0.bytes(3))
         }
     }
 
-    /// The first change of a container was matched up to a place.
+    /// The first change of a lane was matched up to a place.
     /// - Parameter stop: nil where nothing of it is left.
-    func advance(_ row: Row, of container: String, to stop: Matcher.Stop?) throws {
-        var state = try state(of: container) ?? State()
+    func advance(_ row: Row, of lane: String, to stop: Matcher.Stop?) throws {
+        var state = try state(of: lane) ?? State()
         if let stop {
             try SQLStatement(cached: "UPDATE matching SET position = ? WHERE id = ?", in: db)
                 .run(.integer(stop.position), .integer(row.id))
@@ -121,45 +171,47 @@ struct MatchingQueue {
             state.rows -= 1
             state.bytes -= Int64(row.body.count)
         }
-        try write(state, of: container)
+        try write(state, of: lane)
     }
 
-    /// Goes on with matching: containers have equal shares.
+    /// Goes on with matching: lanes have equal shares.
     /// - Parameters:
     ///   - bytes: of bodies that may be read, give or take one; counted down.
     ///   - open: a database by its key.
     /// - Returns: how many rows that counts for.
     func work(
-        budget: Int, bytes: inout Int, _ matcher: Matcher, level: FeatureLevel,
-        open: (DatabaseKey) throws -> OpenDatabase
+        budget: Int, bytes: inout Int, _ matcher: Matcher, open: (DatabaseKey) throws -> OpenDatabase
     ) throws -> Int {
-        let containers = try ready(limit: budget)
+        let lanes = try ready(limit: budget)
         var used = 0
-        for container in containers {
-            var left = max(budget / containers.count, 1)
+        for lane in lanes {
+            var left = max(budget / lanes.count, 1)
             var stop: Matcher.Stop?
-            while left > 0, bytes > 0, stop == nil, let row = try first(of: container) {
+            while left > 0, bytes > 0, stop == nil, let row = try first(of: lane) {
                 let before = left
                 let change = try QueuedChange(decoding: row.body)
                 bytes -= row.body.count
                 let database = try open(change.zone.database)
                 stop = try matcher.match(change, in: database, after: row.position, through: row.last, &left)
-                try advance(row, of: container, to: stop)
+                try advance(row, of: lane, to: stop)
                 left = min(left, before - 1)
                 used += before - left
             }
-            if try takeLoss(of: container) { try Outbox(db: db, level: level).tellLoss(of: container) }
+            if try takeLoss(of: lane) {
+                try Outbox(db: db, level: level).tellLoss(of: Self.container(of: lane))
+            }
         }
         return used
     }
 
-    /// Whether a container's changes were lost, and there is room again: then its users are to be told, once.
-    func takeLoss(of container: String) throws -> Bool {
-        guard var state = try state(of: container), state.isLost, state.rows <= bounds.rowsMax / 2,
-            state.bytes <= bounds.bytesMax / 2
-        else { return false }
+    /// Whether changes of a lane were lost, and there is room again: then the container's users are to be told, once.
+    private func takeLoss(of lane: String) throws -> Bool {
+        let note = Self.noteOfLoss(of: lane)
+        guard var state = try state(of: note), state.isLost else { return false }
+        let waiting = try waiting(beside: lane)
+        guard waiting.rows <= bounds.rowsMax / 2, waiting.bytes <= bounds.bytesMax / 2 else { return false }
         state.isLost = false
-        try write(state, of: container)
+        try write(state, of: note)
         return true
     }
 
@@ -173,23 +225,51 @@ struct MatchingQueue {
 
     /// Removes a part of what waits of a container; uses up the budget where more is left.
     func remove(container: String, budget: inout Int) throws {
+        let isOfContainer = "(container = ?1 OR container >= ?1 || '/' AND container < ?1 || '0')"
         try SQLStatement(
             cached: """
-                DELETE FROM matching WHERE id IN (SELECT id FROM matching WHERE container = ? ORDER BY id LIMIT ?)
+                DELETE FROM matching WHERE id IN (SELECT id FROM matching WHERE \(isOfContainer)
+                ORDER BY container, id LIMIT ?2)
                 """, in: db
         ).run(.text(container), .integer(Int64(budget)))
         budget -= db.changesCount
         guard budget > 0 else { return }
         for table in ["matching_queue", "loss"] {
-            try SQLStatement(cached: "DELETE FROM \(table) WHERE container = ?", in: db).run(.text(container))
+            try SQLStatement(cached: "DELETE FROM \(table) WHERE \(isOfContainer)", in: db).run(.text(container))
         }
+    }
+
+    /// What `FeatureLevel.filedSubscriptions` brings: each database has a lane of its own.
+    /// - Returns: whether something waits.
+    static func divide(in db: Database) throws -> Bool {
+        let queue = MatchingQueue(db: db, level: .filedSubscriptions)
+        // One at a time: all together may be large.
+        var last: Int64 = .min
+        let next = "SELECT id, body FROM matching WHERE id > ? ORDER BY id LIMIT 1"
+        while let (id, body) = try SQLStatement(cached: next, in: db)
+            .first(.integer(last), body: { ($0.integer(0), $0.bytes(1)) })
+        {
+            let lane = queue.lane(of: try QueuedChange(decoding: body).zone.database)
+            try SQLStatement(cached: "UPDATE matching SET container = ? WHERE id = ?", in: db)
+                .run(.text(lane), .integer(id))
+            last = id
+        }
+        // What was lost is told with the next work: it waits for nobody now.
+        try db.execute(
+            sql: """
+                DELETE FROM matching_queue WHERE is_lost = 0;
+                UPDATE matching_queue SET rows = 0, bytes = 0, waits_for = NULL;
+                INSERT INTO matching_queue SELECT container, count(*), sum(length(body)), NULL, 0 FROM matching
+                GROUP BY container;
+                """)
+        return try !queue.ready(limit: 1).isEmpty
     }
 
     /// What `FeatureLevel.exactNotifications` brings: changes that wait move here, databases that are watched are known
     /// each, and homes send all copies again, as some may have been lost.
     /// - Returns: whether there is something to do.
     static func raise(in db: Database) throws -> Bool {
-        let queue = MatchingQueue(db: db)
+        let queue = MatchingQueue(db: db, level: .exactNotifications)
         // One at a time: there may be any number of them.
         try SQLStatement(cached: "SELECT position, last, body FROM job WHERE kind = ? ORDER BY id", in: db)
             .forEach([.integer(Job.Kind.match.rawValue)]) { row in
@@ -209,4 +289,26 @@ struct MatchingQueue {
         try SQLStatement(cached: "UPDATE subscription SET is_sent = 0 WHERE is_sent = 1", in: db).run()
         return try db.changesCount > 0 || !queue.ready(limit: 1).isEmpty
     }
+}
+
+/// Changes that wait to be matched with subscriptions on a shard.
+package struct WaitingMatches: Hashable, Sendable {
+    /// How many they are.
+    package var count = 0
+    /// Whether some wait for nothing but their turn.
+    package var isReady = false
+
+    /// What waits on a shard.
+    package init(in db: Database) throws {
+        let found = try SQLStatement(
+            cached: """
+                SELECT coalesce(sum(rows), 0), coalesce(sum(CASE WHEN waits_for IS NULL THEN rows END), 0)
+                FROM matching_queue
+                """, in: db
+        ).first { (Int($0.integer(0)), $0.integer(1) > 0) }
+        (count, isReady) = found ?? (0, false)
+    }
+
+    /// Nothing.
+    package init() {}
 }

@@ -26,6 +26,8 @@ package struct NotificationLog: Sendable {
         package var time: Int64
         /// A JSON object.
         package var payload: [UInt8]
+        /// What a device shows one notification of at a time.
+        package var collapseID: String?
     }
 
     /// What a read came to.
@@ -94,14 +96,16 @@ extension RecordTables {
                 """, in: db
         ).forEach([.integer(registry.id), .integer(place.sequence), client.map { .text($0) } ?? .null]) { row in
             if !row.isNull(3), hidden.covers(row.text(3), isCreator: row.integer(4) != 0) { return true }
-            let payload = row.bytes(2)
-            bytes += payload.count
+            let payload = NotificationPayload.Stored(bytes: row.bytes(2))
+            bytes += payload.json.count
             guard entries.count < limit, entries.isEmpty || bytes <= notificationPageBytesMax else {
                 hasMore = limit > 0
                 return false
             }
             entries.append(
-                NotificationLog.Entry(sequence: row.integer(0), time: row.integer(1), payload: payload))
+                NotificationLog.Entry(
+                    sequence: row.integer(0), time: row.integer(1), payload: payload.json,
+                    collapseID: payload.collapseID))
             return true
         }
         place.sequence = hasMore ? entries.last?.sequence ?? place.sequence : registry.sequence

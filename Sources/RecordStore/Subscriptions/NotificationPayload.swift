@@ -5,6 +5,38 @@ struct NotificationPayload {
     /// The size of Apple's pushes.
     static let bytesMax = 4_096
 
+    /// A payload as a row holds it: the JSON object, and where there is a collapse ID a zero and that. JSON has no such
+    /// byte.
+    struct Stored {
+        var json: [UInt8]
+        var collapseID: String?
+
+        init(json: [UInt8], collapseID: String?) {
+            self.json = json
+            self.collapseID = collapseID
+        }
+
+        init(bytes: [UInt8]) {
+            let end = bytes.firstIndex(of: 0)
+            json = end.map { Array(bytes[..<$0]) } ?? bytes
+            collapseID = end.map { String(decoding: bytes[($0 + 1)...], as: UTF8.self) }
+        }
+
+        var bytes: [UInt8] { json + (collapseID.map { [0] + Array($0.utf8) } ?? []) }
+
+        /// Whether two payloads say the same: they differ in the name of the change at most.
+        static func areAlike(_ left: [UInt8], _ right: [UInt8]) -> Bool {
+            left.count == right.count && anonymous(left) == anonymous(right)
+        }
+
+        /// A payload before and after the 36 characters that name the change.
+        private static func anonymous(_ bytes: [UInt8]) -> [ArraySlice<UInt8>] {
+            // In a text there is a backslash before each quotation mark.
+            guard let key = bytes.firstRange(of: Array(#""nid":""#.utf8)) else { return [bytes[...]] }
+            return [bytes[..<key.upperBound], bytes.dropFirst(key.upperBound + 36)]
+        }
+    }
+
     /// What may be left out where the payload is too large.
     private enum Part {
         case container, fields, sound, launchImage, actionKey, body, arguments, key, category, id, kind
@@ -22,25 +54,28 @@ struct NotificationPayload {
     private let match: Match
     private let subscription: Subscription
     private let info: JSONValue
+    private let level: FeatureLevel
     private var pruned: Set<Part> = []
 
-    /// A JSON object; nil where the match is of another kind than the subscription.
-    static func json(of match: Match, for subscription: Subscription, at level: FeatureLevel) -> [UInt8]? {
+    /// What a row holds; nil where the match is of another kind than the subscription.
+    static func stored(of match: Match, for subscription: Subscription, at level: FeatureLevel) -> [UInt8]? {
         guard (subscription.kind == .query) == (match.record != nil) else { return nil }
         let info = (try? JSONParser.parse(subscription.info)) ?? .object([])
-        var payload = NotificationPayload(match: match, subscription: subscription, info: info)
+        var payload = NotificationPayload(match: match, subscription: subscription, info: info, level: level)
         var json = payload.rendered()
         for part in level < .exactNotifications ? Part.former : Part.all where json.count > bytesMax {
             payload.pruned.insert(part)
             json = payload.rendered()
         }
-        return json
+        let collapseID = level < .collapseIDs ? nil : payload.text("collapseIDKey").map(payload.argument)
+        return Stored(json: json, collapseID: collapseID?.isEmpty == true ? nil : collapseID).bytes
     }
 
-    private init(match: Match, subscription: Subscription, info: JSONValue) {
+    private init(match: Match, subscription: Subscription, info: JSONValue, level: FeatureLevel) {
         self.match = match
         self.subscription = subscription
         self.info = info
+        self.level = level
     }
 
     private func has(_ part: Part) -> Bool { !pruned.contains(part) }
@@ -95,6 +130,7 @@ struct NotificationPayload {
     private func argument(_ field: String) -> String {
         switch match.record?.fields[field] {
         case .string(let text)?: String(text.prefix(100))
+        case .timestamp(let time)? where level >= .collapseIDs: UTCTime(milliseconds: time).text
         case .int64(let number)?, .timestamp(let number)?: "\(number)"
         case .double(let number)?: "\(number)"
         default: ""
@@ -163,9 +199,46 @@ extension Subscription.Kind {
 
 extension Subscription {
     /// The fields of records that notifications show.
-    var shownFields: [String] {
+    func shownFields(at level: FeatureLevel) -> [String] {
         let info = (try? JSONParser.parse(info)) ?? .object([])
-        return ["additionalFields", "alertLocalizationArgs", "titleLocalizationArgs", "subtitleLocalizationArgs"]
+        let lists = ["additionalFields", "alertLocalizationArgs", "titleLocalizationArgs", "subtitleLocalizationArgs"]
             .flatMap { info[$0]?.array?.compactMap(\.string) ?? [] }
+        return level < .collapseIDs ? lists : lists + [info["collapseIDKey"]?.string].compactMap(\.self)
+    }
+}
+
+/// A moment as ISO 8601 writes it, to the second. Apply has no calendar that is the same in every build.
+private struct UTCTime {
+    var milliseconds: Int64
+
+    /// Such as `2026-09-21T14:13:20Z`.
+    var text: String {
+        let seconds = Self.floor(milliseconds, 1_000)
+        let days = Self.floor(seconds, 86_400)
+        let second = seconds - days * 86_400
+        // Years begin in March, so that a leap day is the last; eras have 400 years.
+        let shifted = days + 719_468
+        let era = Self.floor(shifted, 146_097)
+        let day = shifted - era * 146_097
+        let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365
+        let dayOfYear = day - (365 * year + year / 4 - year / 100)
+        let month = (5 * dayOfYear + 2) / 153
+        let number = month < 10 ? month + 3 : month - 9
+        let parts = [
+            "\(Self.padded(era * 400 + year + (number <= 2 ? 1 : 0), 4))-\(Self.padded(number, 2))",
+            "-\(Self.padded(dayOfYear - (153 * month + 2) / 5 + 1, 2))T\(Self.padded(second / 3_600, 2))",
+            ":\(Self.padded(second / 60 % 60, 2)):\(Self.padded(second % 60, 2))Z",
+        ]
+        return parts.joined()
+    }
+
+    private static func floor(_ number: Int64, _ divisor: Int64) -> Int64 {
+        let (quotient, rest) = number.quotientAndRemainder(dividingBy: divisor)
+        return rest < 0 ? quotient - 1 : quotient
+    }
+
+    private static func padded(_ number: Int64, _ count: Int) -> String {
+        let digits = "\(number.magnitude)"
+        return (number < 0 ? "-" : "") + String(repeating: "0", count: max(count - digits.count, 0)) + digits
     }
 }

@@ -122,12 +122,9 @@ struct SubscriptionHome {
     private func refusal(
         of subscription: Subscription, _ content: [UInt8], isNew: Bool, in registry: RegistryRow
     ) throws -> ServiceError? {
-        let equal = try SQLStatement(
-            cached: "SELECT name FROM subscription WHERE registry = ? AND scope = ? AND name <> ? AND body = ?", in: db
-        ).first(
-            .integer(registry.id), .integer(subscription.scope.column), .text(subscription.id), .blob(content)
-        ) { $0.text(0) }
-        if let equal { return ServiceError(.exists, "subscription is duplicate of '\(equal)'") }
+        if let equal = try twin(of: subscription, content, in: registry) {
+            return ServiceError(.exists, "subscription is duplicate of '\(equal)'")
+        }
         let others = try SQLStatement(
             cached: """
                 SELECT count(*), coalesce(sum(length(body)), 0) FROM subscription
@@ -154,6 +151,29 @@ struct SubscriptionHome {
                 + "\(SubscriptionBounds.bytesOfUserMax) are allowed: delete some")
     }
 
+    /// The name of another subscription of the user's that says the same.
+    private func twin(of subscription: Subscription, _ content: [UInt8], in registry: RegistryRow) throws -> String? {
+        // Of a query, those with its binary form are looked at: it may be written otherwise.
+        let query = level < .collapseIDs ? nil : subscription.query?.encoded()
+        let wanted = subscription.comparable
+        var found: String?
+        try SQLStatement(
+            cached: """
+                SELECT name, body FROM subscription
+                WHERE registry = ? AND scope = ? AND name <> ? AND (body = ? OR instr(body, ?) > 0) ORDER BY name
+                """, in: db
+        ).forEach([
+            .integer(registry.id), .integer(subscription.scope.column), .text(subscription.id), .blob(content),
+            query.map { .blob($0) } ?? .null,
+        ]) { row in
+            let body = row.bytes(1)
+            guard try body == content || Subscription(decoding: body).comparable == wanted else { return true }
+            found = row.text(0)
+            return false
+        }
+        return found
+    }
+
     private func unwatch(_ subscription: Subscription, of subscriber: DatabaseKey) -> Effect {
         .unwatch(subscriber: subscriber, scope: subscription.scope, id: subscription.id)
     }
@@ -178,8 +198,9 @@ struct SubscriptionHome {
             return false
         }
         guard row.generation == match.generation || level < .exactNotifications,
-            let payload = NotificationPayload.json(of: match, for: row.subscription, at: level)
+            let payload = NotificationPayload.stored(of: match, for: row.subscription, at: level)
         else { return false }
+        try collapse(match, payload, in: registry)
         registry.sequence += 1
         try Invariant.check(
             registry.floor >= 0 && registry.floor < registry.sequence,
@@ -190,9 +211,8 @@ struct SubscriptionHome {
             // Private records are their owner's to read, whatever roles say.
             match.scope == .private ? .null : match.record.map { .text($0.type) } ?? .null,
             .integer(match.record?.isCreator == true ? 1 : 0), .blob(payload))
-        // One comes, so one goes at most.
-        if registry.sequence - registry.floor > Limits.notificationsMax {
-            registry.floor = registry.sequence - Limits.notificationsMax
+        if let floor = try excess(in: registry) {
+            registry.floor = floor
             try SQLStatement(cached: "DELETE FROM notification WHERE registry = ? AND sequence <= ?", in: db)
                 .run(.integer(registry.id), .integer(registry.floor))
         }
@@ -200,6 +220,51 @@ struct SubscriptionHome {
             .integer(registry.sequence), .integer(registry.floor), .integer(registry.id))
         if row.subscription.firesOnce { try remove(row, of: match.subscriber) }
         return true
+    }
+
+    /// Where a log is half full, removes the last notification that says the same of a zone as one that comes: whoever
+    /// has not read that one reads this one, and fetches what both tell of.
+    ///
+    /// Nothing that a reader lacks goes: what is told to a device and what is not are never taken for the same. A
+    /// webhook's stay, as one that is sent again is to be what it was.
+    private func collapse(_ match: Match, _ payload: [UInt8], in registry: RegistryRow) throws {
+        guard level >= .collapsingLogs, match.record == nil, !match.subscriber.isOfWebhook,
+            registry.sequence - registry.floor > Limits.notificationsMax / 2
+        else { return }
+        var last: Int64?
+        try SQLStatement(
+            cached: """
+                SELECT sequence, payload FROM notification WHERE registry = ? AND sequence > ? AND client IS ?
+                ORDER BY sequence DESC
+                """, in: db
+        ).forEach([
+            .integer(registry.id), .integer(registry.sequence - Self.collapsingMax),
+            match.client.map { .text($0) } ?? .null,
+        ]) { row in
+            guard NotificationPayload.Stored.areAlike(row.bytes(1), payload) else { return true }
+            last = row.integer(0)
+            return false
+        }
+        guard let last else { return }
+        try SQLStatement(cached: "DELETE FROM notification WHERE registry = ? AND sequence = ?", in: db)
+            .run(.integer(registry.id), .integer(last))
+    }
+
+    /// How far back one that says the same is looked for.
+    private static let collapsingMax: Int64 = 32
+    /// How many notifications come between two counts of a log.
+    private static let countingInterval: Int64 = 64
+
+    /// The last of those that are too many in a log; nil where none is. There may be some more until they are counted.
+    private func excess(in registry: RegistryRow) throws -> Int64? {
+        // At most as many as the numbers that were given.
+        guard registry.sequence - registry.floor > Limits.notificationsMax else { return nil }
+        guard level >= .collapsingLogs else { return registry.sequence - Limits.notificationsMax }
+        guard registry.sequence % Self.countingInterval == 0 else { return nil }
+        return try SQLStatement(
+            cached: "SELECT sequence FROM notification WHERE registry = ? ORDER BY sequence DESC LIMIT 1 OFFSET ?",
+            in: db
+        ).first(.integer(registry.id), .integer(Int64(Limits.notificationsMax))) { $0.integer(0) }
     }
 
     /// A copy that a group still matches goes there, too: that it is to go may have been lost.
@@ -320,6 +385,34 @@ struct SubscriptionHome {
         ] where budget > 0 {
             try SQLStatement(cached: sql, in: db).run(.text(container), .integer(Int64(budget)))
             budget -= db.changesCount
+        }
+    }
+}
+
+extension Subscription {
+    /// What it says, however its query and its texts are written, as binary form.
+    fileprivate var comparable: [UInt8] {
+        var comparable = self
+        comparable.queryJSON = []
+        if let info = try? JSONParser.parse(info) {
+            var writer = JSONWriter()
+            writer.value(info.inOrderOfKeys)
+            comparable.info = writer.bytes
+        }
+        return comparable.content
+    }
+}
+
+extension JSONValue {
+    /// The same with the members of all objects in the order of their keys.
+    fileprivate var inOrderOfKeys: JSONValue {
+        switch self {
+        case .object(let members):
+            .object(
+                members.map { Member($0.key, $0.value.inOrderOfKeys) }
+                    .sorted { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) })
+        case .array(let values): .array(values.map(\.inOrderOfKeys))
+        default: self
         }
     }
 }

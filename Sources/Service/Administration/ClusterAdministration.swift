@@ -111,7 +111,7 @@ package struct ClusterAdministration: Sendable {
         /// One replica. `failure` is why it applies no more commands; nil: it does.
         package typealias Replica = (
             group: UInt64, role: String, term: UInt64, leader: UInt64?, commitIndex: UInt64, appliedIndex: UInt64,
-            featureLevel: UInt64, waitingEffects: Int, failure: String?
+            featureLevel: UInt64, waitingEffects: Int, waitingMatches: Int, failure: String?
         )
     }
 
@@ -128,7 +128,7 @@ package struct ClusterAdministration: Sendable {
                 (
                     $0.group.rawValue, "\($0.role)", $0.term.rawValue, $0.leader?.node.rawValue,
                     $0.commitIndex.rawValue, $0.appliedIndex.rawValue, $0.level.rawValue, $0.waitingEffects,
-                    $0.applyFailure
+                    $0.waitingMatches, $0.applyFailure
                 )
             })
     }

@@ -57,16 +57,20 @@ package struct Accounts: Sendable {
     package func account(
         withUserRecordName name: String, in container: String
     ) async throws(RequestFailure) -> Account? {
-        try await read { [userNames] in try $0.account(withUserRecordName: name, in: container, userNames) }
+        try await read { [userNames] reader in
+            let generation = userNames.generation
+            return try reader.account(withUserRecordName: name, in: container, userNames, generation: generation)
+        }
     }
 
     /// The accounts that are asked for by address or user record name, each in its place.
     package func accounts(_ lookups: [LookupInfo], in container: String) async throws(RequestFailure) -> [Account?] {
         try await read { [userNames] reader in
-            try lookups.map { info in
+            let generation = userNames.generation
+            return try lookups.map { info in
                 try info.emailAddress.flatMap { try reader.account(withEmail: $0) }
                     ?? info.userRecordName.flatMap {
-                        try reader.account(withUserRecordName: $0, in: container, userNames)
+                        try reader.account(withUserRecordName: $0, in: container, userNames, generation: generation)
                     }
             }
         }
@@ -75,9 +79,12 @@ package struct Accounts: Sendable {
     /// The names of the accounts whose private databases they are, by owner.
     package func names(ofOwners keys: [DatabaseKey]) async throws(RequestFailure) -> [String: String] {
         try await read { [userNames] reader in
+            let generation = userNames.generation
             var found: [String: String] = [:]
             for key in keys where key.scope == .private {
-                found[key.owner] = try reader.account(withUserRecordName: key.owner, in: key.container, userNames)?.name
+                let account = try reader.account(
+                    withUserRecordName: key.owner, in: key.container, userNames, generation: generation)
+                found[key.owner] = account?.name
             }
             return found
         }

@@ -12,10 +12,17 @@ import Synchronization
 /// The deletion of an account notes nothing of this. Instead, each node looks from time to time through the subscribers
 /// of the shards that it leads, and forgets those without an account. So nothing stays for ever, whatever is lost in
 /// between: not after a crash, and not of a request that was under way when the account was deleted.
+///
+/// What is forgotten does not come back, so who has no account is asked for in two rounds, and where nobody has one,
+/// the directory is doubted.
 package final class DeletedSubscribers: Sendable {
     /// How often it is looked whether a round is due, and the time between two rounds.
     private static let lookMilliseconds: UInt64 = 60_000
     private static let roundNanoseconds: UInt64 = 3_600_000_000_000
+    /// The time before a round that is to confirm what the last one found.
+    private static let confirmingNanoseconds: UInt64 = 600_000_000_000
+    /// Subscribers of one page that may all be unknown.
+    private static let unknownMax = 20
     /// Subscribers that one read brings, and the pause before the next one, so that requests get their turn.
     private static let pageMax = 200
     private static let pauseMilliseconds: UInt64 = 20
@@ -24,6 +31,8 @@ package final class DeletedSubscribers: Sendable {
     private let logger: Logger
     /// When the next round begins, by the node's monotonic clock.
     private let due = Atomic<UInt64>(0)
+    /// Who was unknown in the last round.
+    private let suspects = Mutex<Set<DatabaseKey>>([])
 
     init(platform: any NodePlatform, logger: Logger) {
         work = PeriodicTask(platform: platform)
@@ -35,15 +44,21 @@ package final class DeletedSubscribers: Sendable {
             guard let self, let service, service.uptime >= due.load(ordering: .relaxed) else { return }
             // What could not be looked at is looked at again a minute later.
             guard await forgetAll(in: service) else { return }
-            due.store(service.uptime + Self.roundNanoseconds, ordering: .relaxed)
+            let isToConfirm = suspects.withLock { !$0.isEmpty }
+            let pause = isToConfirm ? Self.confirmingNanoseconds : Self.roundNanoseconds
+            due.store(service.uptime + pause, ordering: .relaxed)
         }
     }
 
     func stop() { work.stop() }
 
-    /// Looks through all subscribers of the shards that this node leads.
+    /// Looks through all subscribers of the shards that this node leads, and forgets those whom the last round did not
+    /// know, either.
     /// - Returns: whether none was left out.
     package func forgetAll(in service: RecordService) async -> Bool {
+        let known = suspects.withLock(\.self)
+        var found: Set<DatabaseKey> = []
+        defer { suspects.withLock { $0 = found } }
         var isWhole = true
         // A container's shards one after another: looking up its users takes an index, which is made once then.
         for container in service.directory.containers.keys.sorted() {
@@ -51,7 +66,7 @@ package final class DeletedSubscribers: Sendable {
                 let key = SchemaKey(container: container, environment: environment)
                 for group in service.node.map.groups.dropFirst() where service.node.leads(group) {
                     do throws(RequestFailure) {
-                        try await forget(in: key, group, service)
+                        try await forget(in: key, group, known, &found, service)
                     } catch {
                         logger.notice("subscribers of \(container) on \(group) wait: \(error.error.reason)")
                         isWhole = false
@@ -62,7 +77,13 @@ package final class DeletedSubscribers: Sendable {
         return isWhole
     }
 
-    private func forget(in key: SchemaKey, _ group: GroupID, _ service: RecordService) async throws(RequestFailure) {
+    /// - Parameters:
+    ///   - suspects: who had no account in the last round.
+    ///   - found: who has none now, and is not forgotten yet; added to.
+    private func forget(
+        in key: SchemaKey, _ group: GroupID, _ suspects: Set<DatabaseKey>, _ found: inout Set<DatabaseKey>,
+        _ service: RecordService
+    ) async throws(RequestFailure) {
         guard await service.node.levels.has(.webhooks, in: group) else { return }
         var last = ""
         while service.node.leads(group), !service.isRestoring {
@@ -76,7 +97,17 @@ package final class DeletedSubscribers: Sendable {
                 DatabaseKey(container: key.container, environment: key.environment, scope: .private, owner: user)
             }.filter { !$0.isOfWebhook }
             let names = try await service.accounts.names(ofOwners: subscribers)
-            for subscriber in subscribers where names[subscriber.owner] == nil {
+            let unknown = subscribers.filter { names[$0.owner] == nil }
+            if unknown.count > Self.unknownMax, unknown.count == subscribers.count {
+                logger.warning(
+                    """
+                    \(key.container): none of \(unknown.count) subscribers on \(group) has an account, so the directory \
+                    is doubted and nothing is forgotten; if they were all deleted, this can be left as it is
+                    """)
+                return
+            }
+            found.formUnion(unknown.filter { !suspects.contains($0) })
+            for subscriber in unknown where suspects.contains(subscriber) {
                 try await Self.forget(subscriber, in: service, by: service.deadline())
                 logger.info("\(key.container): forgot the subscriptions of \(subscriber.owner), who was deleted")
             }

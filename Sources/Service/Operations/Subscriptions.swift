@@ -129,6 +129,7 @@ package struct Subscriptions: Sendable {
         _ operation: SubscriptionsModifyRequest.Operation
     ) async throws(RequestFailure) -> ModifySubscriptions.Change {
         switch operation {
+        case .invalid(_, let error): throw RequestFailure(error)
         case .delete(let id): return .delete(request.key.scope, id: id)
         case .save(let input):
             let subscription = try await subscription(input)

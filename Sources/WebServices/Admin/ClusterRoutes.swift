@@ -185,6 +185,7 @@ struct NodeRoutes {
                 writer.member("appliedIndex", count: replica.appliedIndex)
                 writer.member("featureLevel", count: replica.featureLevel)
                 if replica.waitingEffects > 0 { writer.member("waitingEffects", count: replica.waitingEffects) }
+                if replica.waitingMatches > 0 { writer.member("waitingMatches", count: replica.waitingMatches) }
                 writer.optional("failure", replica.failure)
             }
         }

@@ -79,7 +79,7 @@ struct ClusterStatusCommand: AsyncParsableCommand {
     @Flag(
         help: """
             Print JSON: {nodes: [{id, pid, clientURL, peerAddress, state, version, featureLevel, obstacle, leads, \
-            assets, waitingEffects}]}.
+            assets, waitingEffects, waitingMatches}]}.
             """
     )
     var json = false
@@ -122,7 +122,7 @@ enum ClusterTable {
             ])
         }
         let sentences = statuses.flatMap { status in
-            ([status.obstacle, status.lag].compactMap(\.self) + status.assets.sentences)
+            ([status.obstacle].compactMap(\.self) + status.lags + status.assets.sentences)
                 .map { "\nnode \(status.id): \($0)" }
         }
         return table.text + sentences.joined()
@@ -159,6 +159,7 @@ enum ClusterTable {
                     "missingFiles": .array(status.assets.missingFiles.map { .string($0) }),
                 ]),
                 "waitingEffects": .integer(status.waitingEffects),
+                "waitingMatches": .integer(status.waitingMatches),
             ])
         }
         return JSONValue.members(["nodes": .array(nodes)]).serialized()

@@ -158,14 +158,19 @@ struct NodeStatus: Hashable, Sendable {
     var featureLevel: Int?
     /// Effects of the shards that it leads on other shards, which wait to be delivered.
     var waitingEffects: Int64 = 0
+    /// Changes on the shards that it leads, which wait to be matched with subscriptions.
+    var waitingMatches: Int64 = 0
     /// Why it is not ready, as it says.
     var obstacle: String?
     /// Files of assets that it shall have and has not: those on their way, and those that no node has.
     var assets = MissingAssets()
 
-    /// What to tell people of effects that wait; nil where none do.
-    var lag: String? {
-        waitingEffects > 0 ? "\(waitingEffects) effects on other shards wait to be delivered" : nil
+    /// What to tell people of notifications and other effects that are late.
+    var lags: [String] {
+        var lags: [String] = []
+        if waitingEffects > 0 { lags.append("\(waitingEffects) effects on other shards wait to be delivered") }
+        if waitingMatches > 0 { lags.append("\(waitingMatches) changes wait to be matched with subscriptions") }
+        return lags
     }
 
     struct MissingAssets: Hashable, Sendable {
@@ -251,7 +256,8 @@ struct NodeStatus: Hashable, Sendable {
         assets = MissingAssets(json["assets"])
         featureLevel = replicas.compactMap { $0.amount("featureLevel") }.min().map { Int($0) }
         let led = replicas.filter { $0["role"]?.string == "leader" }
-        waitingEffects = led.reduce(0) { $0 + ($1.amount("waitingEffects") ?? 0) }
+        func sum(_ member: String) -> Int64 { led.reduce(0) { $0 + ($1.amount(member) ?? 0) } }
+        (waitingEffects, waitingMatches) = (sum("waitingEffects"), sum("waitingMatches"))
         // Group 0 is the directory; shard i is group i + 1.
         leads = led.compactMap { $0.amount("group") }.filter { $0 > 0 }.map { Int($0 - 1) }.sorted()
     }

@@ -58,6 +58,47 @@ extension ClusterSuites {
             #expect(isToMaintain())
         }
 
+        @Test("changes that wait to be matched with subscriptions are counted, and urgent until they are matched")
+        func matches() throws {
+            let machine = ShardMachine(vault: FieldVault(clusterKey: nil))
+            let queue = try DatabaseQueue()
+            try queue.write { try machine.createTables(in: $0) }
+            func apply(_ command: [UInt8]) throws {
+                _ = try queue.write {
+                    try machine.apply([command], at: FeatureLevel.supported.upperBound, in: $0, while: { true })
+                }
+                machine.didCommit()
+            }
+            let database = DatabaseKey(
+                container: "app", environment: .production, scope: .public, owner: DatabaseKey.publicOwner)
+            let type = RecordType(
+                name: "Note",
+                grants: [Grant(role: "_world", permissions: .read), Grant(role: "_icloud", permissions: .create)])
+            let install = InstallSchema(
+                container: "app", environment: .production, version: 1, schema: Schema(types: [type]))
+            try apply(ShardCommand.record(.installSchema(install)).encoded())
+            let effects = (0..<1_001).map { number in
+                var subscription = Subscription(id: "s", scope: .public, kind: .query)
+                subscription.recordType = "Note"
+                subscription.query = Query(recordType: "Note")
+                subscription.firing = .all
+                var user = database
+                (user.scope, user.owner) = (.private, "_u\(number)")
+                return Effect.watch(Watcher(subscriber: user, home: 1, subscription: subscription))
+            }
+            try apply(
+                ShardCommand.deliver(OutboxDelivery(source: 7, incarnation: 1, first: 1, effects: effects)).encoded())
+            #expect(machine.waitingMatches == 0 && !machine.isUrgent)
+            let save = ModifyRecords(
+                zone: ZoneKey(database: database, name: ZoneKey.defaultZoneName), schemaVersion: 1,
+                caller: Caller(user: "_me"), time: 1_000, operations: [RecordChange(.create, "a", type: "Note")])
+            try apply(ShardCommand.record(.modifyRecords(save)).encoded())
+            #expect(machine.waitingMatches == 1 && machine.isUrgent)
+            try apply(
+                try #require(machine.maintenance(now: 1, at: FeatureLevel.supported.upperBound, random: { 0 })))
+            #expect(machine.waitingMatches == 0 && !machine.isUrgent)
+        }
+
         private func schema(indexes: RecordModel.IndexOptions) -> Schema {
             Schema(types: [
                 RecordType(
