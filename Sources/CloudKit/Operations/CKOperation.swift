@@ -3,7 +3,7 @@ import Synchronization
 
 // @unchecked: what changes lies behind locks here and in all subclasses; Operation itself is Sendable.
 /// The base of all operations. It runs in any `OperationQueue`, or by `CKDatabase.add(_:)`, off the thread that added
-/// it.
+/// it. Its subclasses may be subclassed: one that overrides `main()` sets it up and calls `super.main()`.
 ///
 /// Its blocks are called on threads of the SDK, one at a time, and may be set until it starts. A cancelled operation
 /// ends with `operationCancelled`, even if it never began; requests already sent may have been done. All properties can
@@ -16,6 +16,7 @@ open class CKOperation: Operation, @unchecked Sendable {
 
     private struct Progress {
         var phase = Phase.waiting
+        var hasCalledMain = false
         var task: Task<Void, Never>?
         var start: ContinuousClock.Instant?
     }
@@ -52,14 +53,14 @@ open class CKOperation: Operation, @unchecked Sendable {
     // MARK: Running
 
     /// Always true.
-    public final override var isAsynchronous: Bool { true }
+    open override var isAsynchronous: Bool { true }
     /// Whether it runs now.
-    public final override var isExecuting: Bool { progress.withLock { $0.phase == .running } }
+    open override var isExecuting: Bool { progress.withLock { $0.phase == .running } }
     /// Whether it has ended.
-    public final override var isFinished: Bool { progress.withLock { $0.phase == .ended } }
+    open override var isFinished: Bool { progress.withLock { $0.phase == .ended } }
 
-    /// Begins; the queue calls it. A second call does nothing.
-    public final override func start() {
+    /// Begins; the queue calls it. It calls `main()`, on the thread that it is called on. A second call does nothing.
+    open override func start() {
         willChangeValue(for: \.isExecuting)
         let isFirst = progress.withLock { progress in
             guard progress.phase == .waiting else { return false }
@@ -69,20 +70,35 @@ open class CKOperation: Operation, @unchecked Sendable {
         }
         didChangeValue(for: \.isExecuting)
         guard isFirst else { return }
-        let task = Task {
-            // Before anything is sent: the task may run before the lines below.
-            if self.isCancelled { withUnsafeCurrentTask { $0?.cancel() } }
-            await self.run()
-            self.end()
-        }
-        progress.withLock { $0.task = task }
-        if isCancelled { task.cancel() }
+        main()
+        progress.withLock { $0.hasCalledMain = true }
+        // A subclass need not begin what was cancelled, and yet it has to end.
+        if isCancelled { beginWork() }
     }
 
+    /// Begins the work, and returns before it is done. A subclass may set blocks and properties first, and call this
+    /// later, too: it ends only when it was called and the work is done, or when it is cancelled.
+    open override func main() { beginWork() }
+
     /// Ends it as soon as possible; its final blocks get `operationCancelled`.
-    public final override func cancel() {
+    open override func cancel() {
         super.cancel()
-        progress.withLock { $0.task }?.cancel()
+        let (task, isIdle) = progress.withLock { ($0.task, $0.phase == .running && $0.hasCalledMain) }
+        if let task { task.cancel() } else if isIdle { beginWork() }
+    }
+
+    /// Begins the work, once.
+    private func beginWork() {
+        progress.withLock { progress in
+            guard progress.phase == .running, progress.task == nil else { return }
+            progress.task = Task {
+                // Before anything is sent: it may have been cancelled before there was a task.
+                if self.isCancelled { withUnsafeCurrentTask { $0?.cancel() } }
+                await self.run()
+                self.end()
+            }
+        }
+        if isCancelled { progress.withLock { $0.task }?.cancel() }
     }
 
     private func end() {

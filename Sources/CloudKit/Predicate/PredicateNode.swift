@@ -278,22 +278,35 @@ extension CKError {
 
 /// How the server calls the fields that predicates and sort descriptors name.
 enum QueryKey {
-    /// The properties of a record's own, by their names in the SDK.
-    private static let system = [
-        "recordID": "___recordID",
-        "creationDate": "___createTime",
-        "modificationDate": "___modTime",
-        "creatorUserRecordID": "___createdBy",
-        "lastModifiedUserRecordID": "___modifiedBy",
-        "parent": "___parent",
-        "share": "___share",
+    /// The properties of a record's own: their names in the SDK, in the server's schema and in web services.
+    private static let system: [(key: String, schema: String, web: String)] = [
+        ("recordID", "___recordID", "recordName"), ("creationDate", "___createTime", "createdTimestamp"),
+        ("modificationDate", "___modTime", "modifiedTimestamp"),
+        ("creatorUserRecordID", "___createdBy", "createdUserRecordName"),
+        ("lastModifiedUserRecordID", "___modifiedBy", "modifiedUserRecordName"), ("parent", "___parent", "parent"),
+        ("share", "___share", "share"),
     ]
+
+    /// The key that predicates have for a field of a filter: one by its own name, or a record's own property by a name
+    /// of web services; nil where they have none.
+    static func key(field: String?, systemField: String?) -> String? {
+        // Some clients write the last letter of ___recordID small.
+        func isSchemaName(_ name: String, _ schema: String) -> Bool {
+            name == schema || name == "___recordId" && schema == "___recordID"
+        }
+        if let systemField, field == nil {
+            return system.first { $0.web == systemField || isSchemaName(systemField, $0.schema) }?.key
+        }
+        guard let field, systemField == nil else { return nil }
+        if let known = system.first(where: { isSchemaName(field, $0.schema) }) { return known.key }
+        // A field that is named like a property of the record's own cannot be told from it.
+        return (try? webName(field)) == field ? field : nil
+    }
 
     /// The server's name of the field `key`.
     /// - Throws: the reason, where nothing can be searched or ordered by it.
     static func webName(_ key: String) throws(Reason) -> String {
-        if let name = system[key] { return name }
-        if system.values.contains(key) { return key }
+        if let property = system.first(where: { $0.key == key || $0.schema == key }) { return property.schema }
         switch key {
         case "recordType": throw Reason(text: "the record type is the query's own, no key of a predicate")
         case "recordChangeTag": throw Reason(text: "change tags cannot be searched or sorted by")

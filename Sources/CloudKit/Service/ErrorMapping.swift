@@ -120,6 +120,14 @@ extension CKError {
         }
     }
 
+    /// Whether no node could be asked, or had time: another time it may be otherwise.
+    var isOfUnreachableServer: Bool {
+        switch code {
+        case .networkUnavailable, .networkFailure, .serviceUnavailable, .requestRateLimited: true
+        default: false
+        }
+    }
+
     /// Whether the server's answer would have been too long: fewer records may fit.
     var isOfTooLongAnswer: Bool {
         _nsError.userInfo[Key.serverDetail] as? String == ErrorDetail.tooLongAnswer.rawValue

@@ -5,13 +5,14 @@ import ServiceClient
 struct SubscriptionService: Sendable {
     let service: DatabaseService
 
-    /// All of them.
-    func all() async throws(CKError) -> [CKSubscription] {
-        var subscriptions: [CKSubscription] = []
+    /// All of them. One that another program made and that has no form here is an error of its own.
+    func all() async throws(CKError) -> [(CKSubscription.ID, Result<CKSubscription, any Error>)] {
+        var results: [(CKSubscription.ID, Result<CKSubscription, any Error>)] = []
         for json in try service.members("subscriptions", of: await service.read("subscriptions/list") { _ in }) {
-            subscriptions.append(try RecordReader.subscription(json))
+            guard let id = json["subscriptionID"]?.string else { throw .unreadable("subscriptionID") }
+            results.append((id, Result { try RecordReader.subscription(json) }))
         }
-        return subscriptions
+        return results
     }
 
     /// Subscriptions by their IDs, in the order asked for, as many in a request as it takes.
@@ -48,12 +49,17 @@ struct SubscriptionService: Sendable {
             throw CKError(.invalidArguments, reason: "a subscription is to be saved or deleted twice in one call")
         }
         var operations: [SubscriptionOperation] = []
+        var refused: [ModifySubscriptionResult] = []
         for subscription in subscriptions {
-            operations.append(
-                (subscription.subscriptionID, subscription, try SubscriptionWriter.save(subscription)))
+            let id = subscription.subscriptionID
+            do throws(CKError) {
+                operations.append((id, subscription, try SubscriptionWriter.save(subscription)))
+            } catch {
+                refused.append(.saved(id, .failure(error)))
+            }
         }
         operations += ids.map { ($0, nil, SubscriptionWriter.delete($0)) }
-        return try await service.inRequests(operations, modify) { Self.outcome(of: $0, $1) }
+        return refused + (try await service.inRequests(operations, modify) { Self.outcome(of: $0, $1) })
     }
 
     /// What is saved, or the ID of what is deleted, as JSON for subscriptions/modify.
@@ -155,8 +161,8 @@ extension RecordReader {
         case "query":
             guard let query = json["query"], let type = query["recordType"]?.string else { throw .unreadable("query") }
             let found = CKQuerySubscription(
-                recordType: type, predicate: try CKQuerySubscription.predicate(of: query), subscriptionID: id,
-                options: options(json))
+                recordType: type, predicate: try CKQuerySubscription.predicate(of: query, in: zone),
+                subscriptionID: id, options: options(json))
             found.zoneID = zone
             subscription = found
         case "zone":

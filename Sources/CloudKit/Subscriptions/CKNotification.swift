@@ -227,8 +227,12 @@ struct NotificationContent: Sendable {
             case 3: .shared
             default: .private
             }
+        // As in fetched records: but for what others share, zones are the user's own, who has no name there.
+        let owner = Self.text(change["zoid"]).flatMap { [scope] in
+            scope == .shared && $0 != Self.text(cloudKit["ckuserid"]) ? $0 : nil
+        }
         zoneID = Self.text(change["zid"]).map {
-            CKRecordZoneID(zoneName: $0, ownerName: Self.text(change["zoid"]) ?? CKCurrentUserDefaultName)
+            CKRecordZoneID(zoneName: $0, ownerName: owner ?? CKCurrentUserDefaultName)
         }
         recordID =
             if let name = Self.text(change["rid"]), let zoneID, Self.text(change["zoid"]) != nil {

@@ -189,14 +189,15 @@ public final class CKQuerySubscription: CKSubscription, @unchecked Sendable {
         return .object(members + [JSONValue.Member("predicate", .string(PredicateArchive.text(of: query.reading)))])
     }
 
-    /// The predicate of a query that `queryForm` made.
-    static func predicate(of query: JSONValue) throws(CKError) -> NSPredicate {
+    /// The predicate of a query: the one that `queryForm` kept, else one that says what the filters of another program
+    /// ask for.
+    /// - Parameter zone: the zone that the subscription looks at; nil for all.
+    /// - Throws: `invalidArguments` where no predicate says so.
+    static func predicate(of query: JSONValue, in zone: CKRecordZone.ID?) throws(CKError) -> NSPredicate {
         if let predicate = query["predicate"]?.string.flatMap({ PredicateArchive.predicate(from: $0) }) {
             return predicate
         }
-        if query["filterBy"]?.array?.isEmpty ?? true { return NSPredicate(value: true) }
-        throw CKError(
-            .invalidArguments, reason: "the subscription was made by another program: its filters have no predicate")
+        return try FilterReader(zone: zone ?? .default).predicate(query["filterBy"]?.array ?? [])
     }
 
     /// A copy of the object.

@@ -17,8 +17,11 @@ extension CKDatabase {
         Dictionary(try await service.subscriptions.named(ids)) { first, _ in first }
     }
 
-    /// All subscriptions of the database.
-    public func allSubscriptions() async throws -> [CKSubscription] { try await service.subscriptions.all() }
+    /// All subscriptions of the database, but for those of other programs that have no form here: asked for by its ID,
+    /// such a one fails with `invalidArguments`.
+    public func allSubscriptions() async throws -> [CKSubscription] {
+        try await service.subscriptions.all().compactMap { try? $0.1.get() }
+    }
 
     /// Saves a subscription; what is committed after that is told of.
     @discardableResult
@@ -197,7 +200,7 @@ open class CKFetchSubscriptionsOperation: CKDatabaseOperation, @unchecked Sendab
             () async throws(CKError) -> [(CKSubscription.ID, Result<CKSubscription, any Error>)] in
             try checkCancellation()
             if let subscriptionIDs { return try await service.subscriptions.named(subscriptionIDs) }
-            return try await service.subscriptions.all().map { ($0.subscriptionID, .success($0)) }
+            return try await service.subscriptions.all()
         }
         await Callbacks.run { [self] in
             result.tell(

@@ -58,18 +58,22 @@ public final class CKSyncEngine: Sendable {
     private let running = Mutex(Running())
     private let clock: SyncClock
     private let observer: AccountObserver
+    /// Where the delegate is called.
+    let delegateExecutor = DelegateExecutor()
 
     /// What is underway, and when something begins by itself.
     private struct Running: Sendable {
         var schedule = SyncSchedule()
         var timer: Task<Void, Never>?
         /// Fetches and sends by a number of their own.
-        var operations: [Int: Task<Void, any Error>] = [:]
+        var operations: [Int: SharedWork] = [:]
         var lastOperation = 0
         /// The last fetch of everything, until it ends: others that want the same join it.
-        var fetch: (number: Int, task: Task<Void, any Error>, hasBegun: Bool)?
+        var fetch: (number: Int, work: SharedWork, hasBegun: Bool)?
         /// Hears of changes; nil while changes are asked for.
         var listener: SyncListener?
+        /// When it was last seen that there is a subscription; nil before.
+        var subscribedAt: SyncClock.Instant?
     }
 
     /// Makes an engine. One that syncs by itself begins at once.
@@ -94,13 +98,14 @@ public final class CKSyncEngine: Sendable {
         running.withLock { running in
             running.timer?.cancel()
             running.listener?.end()
-            for task in running.operations.values { task.cancel() }
+            for work in running.operations.values { work.cancel() }
         }
     }
 
     /// Fetches what others changed, and returns when the delegate has handled it. Fetches of everything at the same
-    /// time are one.
-    /// - Throws: `CKError`; `invalidArguments` where the delegate calls it while it handles an event.
+    /// time are one; it is cancelled when all tasks that wait for it are.
+    /// - Throws: `CKError`; `invalidArguments` where the delegate, or a child task of its own, calls it while it handles
+    ///   an event.
     public func fetchChanges(_ options: FetchChangesOptions = FetchChangesOptions()) async throws {
         try refuseInDelegate("fetchChanges")
         try await fetch(FetchChangesContext(reason: .manual, options: options))
@@ -108,7 +113,7 @@ public final class CKSyncEngine: Sendable {
 
     /// Sends what is pending, and returns when the delegate has handled the outcome.
     /// - Throws: `CKError`; `partialFailure` where something could not be sent: the events have said what.
-    ///   `invalidArguments` where the delegate calls it while it handles an event.
+    ///   `invalidArguments` where the delegate, or a child task of its own, calls it while it handles an event.
     public func sendChanges(_ options: SendChangesOptions = SendChangesOptions()) async throws {
         try refuseInDelegate("sendChanges")
         try await send(SendChangesContext(reason: .manual, options: options))
@@ -116,19 +121,19 @@ public final class CKSyncEngine: Sendable {
 
     /// Cancels what is underway, and returns when it has ended. An engine that syncs by itself goes on later.
     public func cancelOperations() async {
-        let tasks = running.withLock { Array($0.operations.values) }
-        for task in tasks { task.cancel() }
+        let operations = running.withLock { Array($0.operations.values) }
+        for work in operations { work.cancel() }
         // The delegate may call this: it would wait for itself.
-        if SyncSession.isInDelegate(of: self) { return }
-        for task in tasks { _ = await task.result }
+        if delegateExecutor.isCurrent { return }
+        for work in operations { await work.end() }
     }
 
     private func refuseInDelegate(_ name: String) throws {
-        guard SyncSession.isInDelegate(of: self) else { return }
+        guard delegateExecutor.isCurrent else { return }
         throw CKError(
             .invalidArguments,
             reason: "\(name) was called by the delegate while it handled an event, and would wait for itself: "
-                + "return from the event first, or call it in a task of its own")
+                + "return from the event first, or call it in a task of its own, by Task { }")
     }
 }
 
@@ -139,8 +144,11 @@ extension CKSyncEngine {
     ///   of may have come too late for it.
     private func fetch(_ context: FetchChangesContext, joinsBegun: Bool = true) async throws {
         let isWhole = context.options.isWhole
-        let other = running.withLock { $0.fetch.flatMap { joinsBegun || !$0.hasBegun ? $0.task : nil } }
-        if isWhole, let other { return try await other.value }
+        let joined = running.withLock { running -> (work: SharedWork, seat: Int)? in
+            guard isWhole, let fetch = running.fetch, joinsBegun || !fetch.hasBegun else { return nil }
+            return fetch.work.join().map { (fetch.work, $0) }
+        }
+        if let joined { return try await joined.work.wait(joined.seat) }
         try await run(isWhole: isWhole) { session in
             try await session.fetch(context)
         } ended: {
@@ -158,24 +166,20 @@ extension CKSyncEngine {
         running.withLock { $0.listener }?.tellOthers()
     }
 
-    /// Runs one operation after those before it. It is cancelled with the task that asked for it.
+    /// Runs one operation after those before it. It is cancelled with the tasks that wait for it.
     private func run(
         isWhole: Bool, _ body: @escaping @Sendable (SyncSession) async throws -> Void,
         ended: @escaping @Sendable (inout SyncSchedule, CKError?, SyncClock.Instant) -> Void
     ) async throws {
-        let task = running.withLock { running in
+        let work = SharedWork()
+        let seat = running.withLock { running in
             running.lastOperation += 1
             let number = running.lastOperation
-            let task = Task { try await self.perform(number, body, ended) }
-            running.operations[number] = task
-            if isWhole { running.fetch = (number, task, hasBegun: false) }
-            return task
+            running.operations[number] = work
+            if isWhole { running.fetch = (number, work, hasBegun: false) }
+            return work.begin { try await self.perform(number, body, ended) }
         }
-        try await withTaskCancellationHandler {
-            try await task.value
-        } onCancel: {
-            task.cancel()
-        }
+        try await work.wait(seat)
     }
 
     private func perform(
@@ -241,11 +245,24 @@ extension CKSyncEngine {
         schedule { _, _ in }
     }
 
-    /// Has the engine hear of changes, unless it does. Where that fails it is tried after the next fetch.
+    /// Has the engine hear of changes, and looks now and then whether there still is a subscription: without one
+    /// nothing is told. Where that fails it is tried after the next fetch.
     private func listen() async {
-        guard running.withLock({ $0.listener == nil }), state.current.user != nil else { return }
+        let now = clock.now()
+        let (isListening, isSubscribed) = running.withLock { running in
+            let isSubscribed = running.subscribedAt.map { now - $0 < SyncSchedule.toldFetchInterval } ?? false
+            return (running.listener != nil, running.listener != nil && isSubscribed)
+        }
+        guard !isSubscribed, state.current.user != nil else { return }
         let service = configuration.database.configured
-        guard (try? await service.subscriptions.subscribe(as: configuration.subscriptionID)) != nil else { return }
+        let subscribed = try? await service.subscriptions.subscribe(as: configuration.subscriptionID)
+        guard let isNew = subscribed else { return }
+        running.withLock { $0.subscribedAt = now }
+        if isListening {
+            // Of what changed before there was one nothing was told.
+            if isNew { schedule { $0.fetchWanted(at: $1) } }
+            return
+        }
         let listener = try? SyncListener(service, state) { [weak self] event in
             switch event {
             case .changed: self?.schedule { $0.fetchWanted(at: $1) }
@@ -268,7 +285,8 @@ extension CKSyncEngine {
 
 /// What an app does for its engine.
 ///
-/// Neither method may call `fetchChanges` or `sendChanges` and wait for it: the engine waits for the method.
+/// No method may call `fetchChanges` or `sendChanges` and wait for it, nor may a child task of it (`async let`, a task
+/// group): the engine waits for the method. Such calls throw. A task that is begun by `Task { }` may call them.
 public protocol CKSyncEngineDelegate: AnyObject, Sendable {
     /// Handles what happened.
     func handleEvent(_ event: CKSyncEngine.Event, syncEngine: CKSyncEngine) async

@@ -129,6 +129,9 @@ extension CKSyncEngine {
         public struct DidFetchChanges: Sendable {
             /// Why, and of what.
             public let context: FetchChangesContext
+            /// Why it ended early; nil if it did not. Errors of single zones come with theirs. An addition of ours:
+            /// nobody else is told where the engine fetched by itself.
+            public let error: CKError?
         }
 
         /// A send begins.
@@ -141,6 +144,9 @@ extension CKSyncEngine {
         public struct DidSendChanges: Sendable {
             /// Why, and of what.
             public let context: SendChangesContext
+            /// Why it ended early; nil if it did not. Errors of single changes come with what was sent. An addition of
+            /// ours: nobody else is told where the engine sent by itself.
+            public let error: CKError?
         }
 
         /// The text for logs; it holds no values of records.
@@ -161,12 +167,14 @@ extension CKSyncEngine {
             case .willFetchChanges: "willFetchChanges"
             case .willFetchRecordZoneChanges(let event): "willFetchRecordZoneChanges: \(event.zoneID.zoneName)"
             case .didFetchRecordZoneChanges(let event):
-                "didFetchRecordZoneChanges: \(event.zoneID.zoneName)" + (event.error.map { ", \($0)" } ?? "")
-            case .didFetchChanges: "didFetchChanges"
+                "didFetchRecordZoneChanges: \(event.zoneID.zoneName)" + Self.text(of: event.error)
+            case .didFetchChanges(let event): "didFetchChanges" + Self.text(of: event.error)
             case .willSendChanges: "willSendChanges"
-            case .didSendChanges: "didSendChanges"
+            case .didSendChanges(let event): "didSendChanges" + Self.text(of: event.error)
             }
         }
+
+        private static func text(of error: CKError?) -> String { error.map { ", \($0)" } ?? "" }
     }
 
     /// Why an engine fetches or sends.

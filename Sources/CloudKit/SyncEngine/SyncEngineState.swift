@@ -108,9 +108,9 @@ extension CKSyncEngine {
         /// Changes it for the engine.
         func update<Value>(_ body: (inout SyncState) -> Value) -> Value {
             content.withLock { content in
-                let before = content
+                let before = content.revision
                 let value = body(&content)
-                if content != before { content.isUntold = true }
+                if content.revision != before { content.isUntold = true }
                 return value
             }
         }
@@ -157,6 +157,28 @@ struct SyncState: Hashable, Sendable {
     var notificationToken: String?
     /// Whether it changed since it was told last.
     var isUntold = false
+
+    /// What tells whether a state is another one than before, without the changes that are to be sent: two of these
+    /// are compared in no time however many there are, and keep no copy of them.
+    struct Revision: Equatable {
+        var user: String?
+        var databaseToken: CKServerChangeToken?
+        var zoneTokens: [CKRecordZone.ID: CKServerChangeToken]
+        var zoneLives: [CKRecordZone.ID: Int64]
+        var unfetchedZones: [CKRecordZone.ID]
+        var databaseChanges: Int
+        var recordChanges: Int
+        var hasUntrackedChanges: Bool
+        var notificationToken: String?
+    }
+
+    var revision: Revision {
+        Revision(
+            user: user, databaseToken: databaseToken, zoneTokens: zoneTokens, zoneLives: zoneLives,
+            unfetchedZones: unfetchedZones, databaseChanges: databaseChanges.revision,
+            recordChanges: recordChanges.revision, hasUntrackedChanges: hasUntrackedChanges,
+            notificationToken: notificationToken)
+    }
 
     /// Another user begins with nothing.
     mutating func begin(with user: String?) {
@@ -210,43 +232,74 @@ extension CKRecordZoneID {
 }
 
 /// Changes that are to be sent, at most one for each item, in the order in which they were added.
+///
+/// To add or to remove one takes the same time however many there are.
 struct PendingChanges<Item: Hashable & Sendable, Change: Hashable & Sendable>: Hashable, Sendable {
     private struct Entry: Sendable {
-        var change: Change
         var place: Int
         /// When it was added last.
         var addition: Int
     }
 
     private var entries: [Item: Entry] = [:]
+    /// The changes by their places; nil where one was removed, or moved back.
+    private(set) var places: [Change?] = []
     /// How many changes were added so far.
     private(set) var additions = 0
-    /// How many places were given so far.
-    private var places = 0
+    /// Another one after each change of the list.
+    private(set) var revision = 0
 
     var isEmpty: Bool { entries.isEmpty }
-    var list: [Change] { entries.values.sorted { $0.place < $1.place }.map(\.change) }
+    var list: [Change] { places.compactMap(\.self) }
 
     /// Adds a change. The same one keeps its place; another one of the same item takes a new place.
     mutating func add(_ change: Change, for item: Item) {
         additions += 1
-        if entries[item]?.change != change { places += 1 }
-        let place = entries[item].flatMap { $0.change == change ? $0.place : nil } ?? places
-        entries[item] = Entry(change: change, place: place, addition: additions)
+        if let place = entries[item]?.place {
+            if places[place] == change {
+                entries[item]?.addition = additions
+                return
+            }
+            places[place] = nil
+        }
+        append(change, for: item, addition: additions)
     }
 
     /// Removes exactly this change, if it is there.
     /// - Parameter additions: how many changes had been added when it was sent. One that was added again since then
     ///   stays: the item may have changed once more.
     mutating func remove(_ change: Change, for item: Item, sentAt additions: Int = .max) {
-        if let entry = entries[item], entry.change == change, entry.addition <= additions { entries[item] = nil }
+        guard let entry = entries[item], places[entry.place] == change, entry.addition <= additions else { return }
+        places[entry.place] = nil
+        entries[item] = nil
+        revision += 1
+        if places.count > 2 * entries.count + 16 { closeUp() }
     }
 
     /// Puts exactly this change behind all others, if it is there.
     mutating func moveBack(_ change: Change, for item: Item) {
-        guard entries[item]?.change == change else { return }
-        places += 1
-        entries[item]?.place = places
+        guard let entry = entries[item], places[entry.place] == change, entry.place + 1 < places.count else { return }
+        places[entry.place] = nil
+        append(change, for: item, addition: entry.addition)
+    }
+
+    private mutating func append(_ change: Change, for item: Item, addition: Int) {
+        entries[item] = Entry(place: places.count, addition: addition)
+        places.append(change)
+        revision += 1
+        if places.count > 2 * entries.count + 16 { closeUp() }
+    }
+
+    /// Gives up places without a change.
+    private mutating func closeUp() {
+        var closed = 0
+        var moved = [Int](repeating: 0, count: places.count)
+        for (place, change) in places.enumerated() where change != nil {
+            moved[place] = closed
+            closed += 1
+        }
+        places = list
+        entries = entries.mapValues { Entry(place: moved[$0.place], addition: $0.addition) }
     }
 
     static func == (left: Self, right: Self) -> Bool { left.list == right.list }

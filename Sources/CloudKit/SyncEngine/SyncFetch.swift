@@ -17,10 +17,21 @@ struct SyncFetch {
     mutating func run() async throws(CKError) {
         try await fetchDatabase()
         var done: Set<CKRecordZone.ID> = []
-        while let zone = await nextZone(done) {
+        while let (zone, options) = await nextZone(done) {
             done.insert(zone)
-            try await fetch(zone)
+            try await fetch(zone, options)
         }
+    }
+
+    /// What the delegate wants of the next request.
+    private func options() async -> CKSyncEngine.FetchChangesOptions {
+        guard let delegate = session.delegate else { return context.options }
+        return await session.asking { await delegate.nextFetchChangesOptions(context, syncEngine: session.engine) }
+    }
+
+    /// The database for a request, as the options' group says.
+    private func service(_ options: CKSyncEngine.FetchChangesOptions) -> DatabaseService {
+        service.grouped(options.operationGroup).begun()
     }
 
     /// Fetches which zones changed. One that was deleted and made again, or restored to an earlier time, is told as
@@ -30,7 +41,7 @@ struct SyncFetch {
         // The zones that there are, once the feed is read from its beginning again. A missing one was deleted before.
         var listed: Set<CKRecordZone.ID>?
         try await walk(from: first) { token throws(CKError) in
-            try await service.begun().databaseChanges(since: token, limit: nil)
+            try await service(await options()).databaseChanges(since: token, limit: nil)
         } restart: {
             listed = []
         } take: { page in
@@ -69,24 +80,34 @@ struct SyncFetch {
         await session.tell(.fetchedDatabaseChanges(event))
     }
 
-    /// The zone to fetch next: of those with changes that are in scope, one with priority, else the one known longest.
-    private func nextZone(_ done: Set<CKRecordZone.ID>) async -> CKRecordZone.ID? {
+    /// The zone to fetch next, and what the delegate wants of the first request: of the zones with changes that are in
+    /// scope, one with priority, else the one known longest.
+    private func nextZone(
+        _ done: Set<CKRecordZone.ID>
+    ) async -> (CKRecordZone.ID, CKSyncEngine.FetchChangesOptions)? {
         let zones = state.current.unfetchedZones.filter { !done.contains($0) }
-        guard !zones.isEmpty, let delegate = session.delegate else { return nil }
-        let options = await session.asking {
-            await delegate.nextFetchChangesOptions(context, syncEngine: session.engine)
-        }
-        let wanted = zones.filter { context.options.scope.contains($0) && options.scope.contains($0) }
-        return options.prioritizedZoneIDs.first { wanted.contains($0) } ?? wanted.first
+        guard !zones.isEmpty, session.delegate != nil else { return nil }
+        let options = await options()
+        let wanted = zones.filter { isInScope($0, options) }
+        return (options.prioritizedZoneIDs.first { wanted.contains($0) } ?? wanted.first).map { ($0, options) }
+    }
+
+    private func isInScope(_ zone: CKRecordZone.ID, _ options: CKSyncEngine.FetchChangesOptions) -> Bool {
+        context.options.scope.contains(zone) && options.scope.contains(zone)
     }
 
     /// - Throws: an error that says something about more than this zone.
-    private mutating func fetch(_ zone: CKRecordZone.ID) async throws(CKError) {
+    private mutating func fetch(
+        _ zone: CKRecordZone.ID, _ options: CKSyncEngine.FetchChangesOptions
+    ) async throws(CKError) {
         await session.tell(.willFetchRecordZoneChanges(CKSyncEngine.Event.WillFetchRecordZoneChanges(zoneID: zone)))
-        let failure = await session.failure { [self] () async throws(CKError) in try await fetchRecords(of: zone) }
+        var isWhole = true
+        let failure = await session.failure { [self] () async throws(CKError) in
+            isWhole = try await fetchRecords(of: zone, options)
+        }
         if let failure, failure.code != .zoneNotFound {
             errors[zone] = failure
-        } else {
+        } else if isWhole {
             // A zone that is gone is told by the next fetch of the database's changes.
             state.update { $0.finished(zone) }
         }
@@ -95,9 +116,17 @@ struct SyncFetch {
         if let failure, failure.isOfWholeRequest { throw failure }
     }
 
-    private func fetchRecords(of zone: CKRecordZone.ID) async throws(CKError) {
-        try await walk(from: state.current.zoneTokens[zone]) { token throws(CKError) in
-            try await service.begun().zoneChanges(ZoneChangesCall(zone: zone, token: token))
+    /// - Parameter first: what the delegate wants of the first request.
+    /// - Returns: false where the delegate left the zone out before its end.
+    private func fetchRecords(
+        of zone: CKRecordZone.ID, _ first: CKSyncEngine.FetchChangesOptions
+    ) async throws(CKError) -> Bool {
+        var next: CKSyncEngine.FetchChangesOptions? = first
+        return try await walk(from: state.current.zoneTokens[zone]) { token throws(CKError) -> ZoneChangesPage? in
+            let options = if let first = next { first } else { await self.options() }
+            next = nil
+            guard isInScope(zone, options) else { return nil }
+            return try await service(options).zoneChanges(ZoneChangesCall(zone: zone, token: token))
         } take: { page throws(CKError) in
             let event = try await event(page)
             if !event.modifications.isEmpty || !event.deletions.isEmpty {
@@ -109,18 +138,21 @@ struct SyncFetch {
 
     /// Fetches pages to the end, each from the token of the one before; from the beginning where the first is not valid
     /// any more.
+    /// - Returns: false where `fetch` ended it, by nil.
+    @discardableResult
     private func walk<Page: ChangesPage>(
         from first: CKServerChangeToken?,
-        fetch: (CKServerChangeToken?) async throws(CKError) -> Page, restart: () -> Void = {},
+        fetch: (CKServerChangeToken?) async throws(CKError) -> Page?, restart: () -> Void = {},
         take: (Page) async throws(CKError) -> Void
-    ) async throws(CKError) {
+    ) async throws(CKError) -> Bool {
         var token = first
         while true {
             await session.tellState()
             let page: Page
             do throws(CKError) {
                 try checkCancellation()
-                page = try await fetch(token)
+                guard let next = try await fetch(token) else { return false }
+                page = next
             } catch {
                 guard error.code == .changeTokenExpired, token != nil else { throw error }
                 token = nil
@@ -132,7 +164,7 @@ struct SyncFetch {
             }
             try await take(page)
             token = page.token
-            if !page.hasMore { return }
+            if !page.hasMore { return true }
         }
     }
 

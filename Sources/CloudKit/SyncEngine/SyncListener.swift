@@ -61,15 +61,17 @@ final class SyncListener: Sendable {
 extension SubscriptionService {
     /// Makes a subscription to the whole database, unless the user has one.
     /// - Parameter id: the name of one that is made.
-    func subscribe(as id: CKSubscription.ID?) async throws(CKError) {
-        for case let subscription as CKDatabaseSubscription in try await all() {
-            if subscription.recordType == nil { return }
+    /// - Returns: whether one was made.
+    func subscribe(as id: CKSubscription.ID?) async throws(CKError) -> Bool {
+        for case (_, .success(let subscription as CKDatabaseSubscription)) in try await all() {
+            if subscription.recordType == nil { return false }
         }
         let subscription = CKDatabaseSubscription(subscriptionID: id ?? "zonekeeper-sync-engine")
         subscription.notificationInfo = CKSubscription.NotificationInfo(shouldSendContentAvailable: true)
         for result in try await modify(saving: [subscription], deleting: []) {
             if case .saved(_, .failure(let error)) = result { throw service.mapping.error(error) }
         }
+        return true
     }
 }
 

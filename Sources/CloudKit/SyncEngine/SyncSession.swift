@@ -1,3 +1,5 @@
+import Dispatch
+
 /// What a fetch and a send of an engine have in common: the delegate, and the account.
 ///
 /// Where the state changed it is told before the next event and the next request. It changes by what an event tells
@@ -12,27 +14,9 @@ struct SyncSession {
 
     // MARK: Events
 
-    /// Which engine's delegate this task is in, and which task it is: what a delegate begins as a task of its own may
-    /// wait for the engine.
-    private struct Handling: Sendable {
-        var engine: ObjectIdentifier
-        var task: Int?
-    }
-
-    @TaskLocal private static var handling: Handling?
-
-    private static var currentTask: Int? { withUnsafeCurrentTask { $0?.hashValue } }
-
-    /// Whether the calling task is that in which the engine's delegate is called.
-    static func isInDelegate(of engine: CKSyncEngine) -> Bool {
-        guard let handling else { return false }
-        return handling.engine == ObjectIdentifier(engine) && handling.task == currentTask
-    }
-
     /// Asks the delegate, or tells it something.
     func asking<Value: Sendable>(_ body: () async -> Value) async -> Value {
-        let handling = Handling(engine: ObjectIdentifier(engine), task: Self.currentTask)
-        return await Self.$handling.withValue(handling, operation: body)
+        await withTaskExecutorPreference(engine.delegateExecutor) { await body() }
     }
 
     /// Tells the state if it changed since it was told last.
@@ -57,11 +41,16 @@ struct SyncSession {
     /// - Throws: the first error that says something about more than one zone; else `partialFailure` with those of
     ///   single zones, which are fetched again later.
     func fetch(_ context: CKSyncEngine.FetchChangesContext) async throws(CKError) {
-        guard let service = try await service(context.options.operationGroup) else { return }
+        let will = CKSyncEngine.Event.willFetchChanges(CKSyncEngine.Event.WillFetchChanges(context: context))
+        func did(_ error: CKError?) -> CKSyncEngine.Event {
+            .didFetchChanges(CKSyncEngine.Event.DidFetchChanges(context: context, error: error))
+        }
+        let group = context.options.operationGroup
+        guard let service = try await service(group, orTell: { [will, did($0)] }) else { return }
         var fetch = SyncFetch(session: self, service: service, context: context)
-        await tell(.willFetchChanges(CKSyncEngine.Event.WillFetchChanges(context: context)))
+        await tell(will)
         let failure = await failure { () async throws(CKError) in try await fetch.run() }
-        await tell(.didFetchChanges(CKSyncEngine.Event.DidFetchChanges(context: context)))
+        await tell(did(failure))
         await tellState()
         if let failure = failure ?? CKError.partialFailure(fetch.errors) { throw failure }
     }
@@ -70,12 +59,17 @@ struct SyncSession {
     /// - Throws: an error of the whole, after which everything that was not sent is still pending; `partialFailure`
     ///   with the errors of single items.
     func send(_ context: CKSyncEngine.SendChangesContext) async throws(CKError) {
-        guard let service = try await service(context.options.operationGroup) else { return }
+        let will = CKSyncEngine.Event.willSendChanges(CKSyncEngine.Event.WillSendChanges(context: context))
+        func did(_ error: CKError?) -> CKSyncEngine.Event {
+            .didSendChanges(CKSyncEngine.Event.DidSendChanges(context: context, error: error))
+        }
+        let group = context.options.operationGroup
+        guard let service = try await service(group, orTell: { [will, did($0)] }) else { return }
         guard state.hasPending else { return }
         var send = SyncSend(session: self, service: service, context: context)
-        await tell(.willSendChanges(CKSyncEngine.Event.WillSendChanges(context: context)))
+        await tell(will)
         let failure = await failure { () async throws(CKError) in try await send.run() }
-        await tell(.didSendChanges(CKSyncEngine.Event.DidSendChanges(context: context)))
+        await tell(did(failure))
         await tellState()
         if let failure = failure ?? CKError.partialFailure(send.errors) { throw failure }
     }
@@ -92,6 +86,18 @@ struct SyncSession {
 
     // MARK: The account
 
+    /// The same as `service(_:)`; events tell of an error that is no matter of time, as nobody may await the work.
+    private func service(
+        _ group: CKOperationGroup?, orTell events: (CKError) -> [CKSyncEngine.Event]
+    ) async throws(CKError) -> DatabaseService? {
+        do throws(CKError) {
+            return try await service(group)
+        } catch {
+            if !error.isKeptByEngine { for event in events(error) { await tell(event) } }
+            throw error
+        }
+    }
+
     /// The database as the group says, for the user who is signed in; nil if no user is.
     /// - Throws: where the server cannot be asked.
     private func service(_ group: CKOperationGroup?) async throws(CKError) -> DatabaseService? {
@@ -104,7 +110,7 @@ struct SyncSession {
         // What is fetched and sent is one user's, even if another signs in meanwhile.
         service.account = try service.account.pinned()
         let (session, _) = try service.account.session()
-        if let group { service.times = CallTimes(group.defaultConfiguration).filled(from: service.times) }
+        service = service.grouped(group)
         let user: CKRecord.ID?
         do throws(CKError) {
             user = try await service.userRecordID()
@@ -142,4 +148,28 @@ struct SyncSession {
         await asking { await delegate.handleEvent(event, syncEngine: engine) }
         await tellState()
     }
+}
+
+extension DatabaseService {
+    /// The same with the defaults of a group, where there is one.
+    func grouped(_ group: CKOperationGroup?) -> DatabaseService {
+        guard let group else { return self }
+        var service = self
+        service.times = CallTimes(group.defaultConfiguration).filled(from: times)
+        return service
+    }
+}
+
+/// Where an engine's delegate is called.
+///
+/// Child tasks of the delegate run there too; a task that it begins by `Task { }` does not. So a call can tell whether
+/// the delegate waits for it, which would be for ever.
+final class DelegateExecutor: TaskExecutor {
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        DispatchQueue.global().async { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
+    }
+
+    /// Whether the calling task is the delegate's, or a child task of it.
+    var isCurrent: Bool { withUnsafeCurrentTask { $0?.unownedTaskExecutor } == asUnownedTaskExecutor() }
 }

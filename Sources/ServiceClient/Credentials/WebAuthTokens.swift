@@ -75,6 +75,8 @@ package final class WebAuthToken: Sendable {
         var generation = 0
         /// Whether it stays in the process because its newest text is nowhere else.
         var isKept = false
+        /// Hears of each new text, for as long as it is the same user's.
+        var observer: (@Sendable (String) -> Void)?
     }
 
     private let state: Mutex<State>
@@ -107,6 +109,7 @@ package final class WebAuthToken: Sendable {
             guard !token.isEmpty, token != state.newest, state.newest == sent else { return (nil, false) }
             if takeOver(&state) { return (nil, false) }
             state.newest = token
+            state.observer?(token)
             // Inside the lock, so that the file never goes back to an older one.
             let problem = write(token, &state)
             guard path == nil || problem != nil, !state.isKept else { return (problem, false) }
@@ -129,6 +132,10 @@ package final class WebAuthToken: Sendable {
         }
     }
 
+    /// Has `body` hear of each new text, in place of the one that did before. It is not told of another program's, which
+    /// may be another user's, and of none that comes after that. It must not call this object.
+    package func observe(_ body: @escaping @Sendable (String) -> Void) { state.withLock { $0.observer = body } }
+
     /// Takes the token over that another program has put into the file since it was looked at last. It may be another
     /// user's.
     /// - Returns: whether there was one.
@@ -140,6 +147,7 @@ package final class WebAuthToken: Sendable {
         state.mark = mark
         guard text != state.newest else { return false }
         state.newest = text
+        state.observer = nil
         state.generation += 1
         return true
     }

@@ -70,6 +70,9 @@ package final class ServiceSession: Sendable {
             || configuration.webAuthTokenFile.map { FileManager.default.fileExists(atPath: $0) } ?? false
     }
 
+    /// The user's token; nil if there is none, or its file cannot be read.
+    package var userToken: WebAuthToken? { try? token?.token() }
+
     /// Sends a request to one database of the container.
     /// - Parameters:
     ///   - database: `public`, `private` or `shared`.

@@ -72,6 +72,11 @@ extension EndToEnd {
             #expect(query.recordID?.recordName == "phone-8" && query.queryNotificationReason == .recordCreated)
             #expect(query.recordFields?["number"].map { "\($0)" } == "8" && query.alertBody == "new")
             #expect(query.databaseScope == .private)
+            // They are found among what was fetched.
+            let name = CKRecord.ID(recordName: "phone-8", zoneID: zone)
+            let record = try await database.record(for: name)
+            #expect(query.recordID == record.recordID)
+            #expect((told[2].notification as? CKRecordZoneNotification)?.recordZoneID == zone)
             #expect(told.map(\.sequence) == told.map(\.sequence).sorted())
             let token = try #require(told.last?.token)
             try await phone.save(9)
@@ -79,6 +84,23 @@ extension EndToEnd {
             let first = try #require(try await next.next())
             #expect(first.sequence > told[2].sequence)
             #expect(CKNotification(fromRemoteNotificationDictionary: first.userInfo)?.notificationType == .recordZone)
+        }
+
+        @Test("A query that another program made is read as a predicate, and saved again as it was")
+        func foreign() async throws {
+            let (container, phone) = try await Phone.new()
+            let database = container.privateCloudDatabase
+            let filter = #"{"comparator": "IN", "fieldName": "number", "fieldValue": {"value": [5]}}"#
+            try await phone.subscribe("web", filter)
+            let query = try #require(try await database.allSubscriptions().first as? CKQuerySubscription)
+            let expected = CKQuerySubscription(
+                recordType: "Note", predicate: NSPredicate(format: "number IN {5}"), subscriptionID: "web",
+                options: .firesOnRecordCreation)
+            #expect(query == expected)
+            try await database.save(query)
+            #expect(try await database.subscription(for: "web") == expected)
+            let isNew = try await database.service.subscriptions.subscribe(as: "engine")
+            #expect(isNew)
         }
 
         @Test("Readers of one user share a connection, and none misses or repeats anything when it is cut")
@@ -127,12 +149,26 @@ private struct Phone {
         return (CKContainer(configuration: sessions[0]), Phone(node: node, secret: secret))
     }
 
+    func subscribe(_ id: String, _ filter: String) async throws {
+        try await post(
+            "subscriptions/modify",
+            """
+            {"operations": [{"operationType": "create", "subscription": {
+                "subscriptionID": "\(id)", "subscriptionType": "query", "firesOn": ["create"],
+                "query": {"recordType": "Note", "filterBy": [\(filter)]}}}]}
+            """)
+    }
+
     func save(_ number: Int) async throws {
         let body = """
             {"zoneID": {"zoneName": "zone"}, "operations": [{"operationType": "forceUpdate", "record": {
                 "recordName": "phone-\(number)", "recordType": "Note", "fields": {"number": {"value": \(number)}}}}]}
             """
-        let path = "/database/1/\(node.container)/development/private/records/modify"
+        try await post("records/modify", body)
+    }
+
+    private func post(_ action: String, _ body: String) async throws {
+        let path = "/database/1/\(node.container)/development/private/\(action)"
         let api = try #require(node.configuration.apiToken)
         let answer = try await node.client.post(
             path, body, node: 0, query: "ckAPIToken=\(api)&clientId=phone&ckWebAuthToken=\(secret)")

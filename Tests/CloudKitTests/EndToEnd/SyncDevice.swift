@@ -10,6 +10,8 @@ final class Device: CKSyncEngineDelegate {
         var state: CKSyncEngine.State.Serialization?
         var told: [String] = []
         var errors: [String: CKError.Code] = [:]
+        var failures: [CKError.Code] = []
+        var fetchOptions: (@Sendable (CKSyncEngine.FetchChangesContext) -> CKSyncEngine.FetchChangesOptions)?
         var isHandling = false
         var didOverlap = false
         var isAtomic = false
@@ -33,6 +35,8 @@ final class Device: CKSyncEngineDelegate {
     var texts: [String: String] { store.withLock { $0.texts } }
     var told: [String] { store.withLock { $0.told } }
     var errors: [String: CKError.Code] { store.withLock { $0.errors } }
+    /// Why fetches and sends ended early.
+    var failures: [CKError.Code] { store.withLock { $0.failures } }
     var didOverlap: Bool { store.withLock { $0.didOverlap } }
     var isAtomic: Bool {
         get { store.withLock { $0.isAtomic } }
@@ -51,6 +55,11 @@ final class Device: CKSyncEngineDelegate {
     var whileHandling: (@Sendable (CKSyncEngine) async -> Void)? {
         get { store.withLock { $0.whileHandling } }
         set { store.withLock { $0.whileHandling = newValue } }
+    }
+    /// How what comes next is fetched; asked before each request.
+    var fetchOptions: (@Sendable (CKSyncEngine.FetchChangesContext) -> CKSyncEngine.FetchChangesOptions)? {
+        get { store.withLock { $0.fetchOptions } }
+        set { store.withLock { $0.fetchOptions = newValue } }
     }
     /// What is sent in place of the batch of pending changes.
     var makeBatch: (@Sendable (CKSyncEngine.RecordZoneChangeBatch?) -> CKSyncEngine.RecordZoneChangeBatch?)? {
@@ -127,6 +136,10 @@ final class Device: CKSyncEngineDelegate {
         for other in waiting { other.continuation.resume() }
     }
 
+    func nextFetchChangesOptions(
+        _ context: CKSyncEngine.FetchChangesContext, syncEngine: CKSyncEngine
+    ) async -> CKSyncEngine.FetchChangesOptions { fetchOptions?(context) ?? context.options }
+
     func nextRecordZoneChangeBatch(
         _ context: CKSyncEngine.SendChangesContext, syncEngine: CKSyncEngine
     ) async -> CKSyncEngine.RecordZoneChangeBatch? {
@@ -195,9 +208,13 @@ final class Device: CKSyncEngineDelegate {
         case .willFetchChanges: return ("willFetch", [], [])
         case .willFetchRecordZoneChanges: return ("willFetchZone", [], [])
         case .didFetchRecordZoneChanges(let event): return ("didFetchZone" + (event.error == nil ? "" : " !"), [], [])
-        case .didFetchChanges: return ("didFetch", [], [])
+        case .didFetchChanges(let event):
+            store.failures += [event.error?.code].compactMap(\.self)
+            return ("didFetch", [], [])
         case .willSendChanges: return ("willSend", [], [])
-        case .didSendChanges: return ("didSend", [], [])
+        case .didSendChanges(let event):
+            store.failures += [event.error?.code].compactMap(\.self)
+            return ("didSend", [], [])
         }
     }
 }

@@ -189,6 +189,99 @@ extension EndToEnd {
             #expect(!refusals.all.isEmpty && refusals.all.allSatisfy { $0 == .invalidArguments })
         }
 
+        @Test("A child task of the delegate cannot wait for the engine either; a task of its own can")
+        func childTasks() async throws {
+            let device = Device(try await Cloud.container().privateCloudDatabase)
+            let refusals = Log<CKError.Code?>()
+            let own = Log<Task<CKError?, Never>>()
+            device.whileHandling = { engine in
+                async let fetched = failure { try await engine.fetchChanges() }
+                refusals.add(await fetched?.code)
+                await withTaskGroup(of: CKError?.self) { group in
+                    group.addTask { await failure { try await engine.sendChanges() } }
+                    for await error in group { refusals.add(error?.code) }
+                }
+                if own.all.isEmpty { own.add(Task { await failure { try await engine.fetchChanges() } }) }
+            }
+            try await device.save("a", "1")
+            #expect(refusals.all.count >= 2 && refusals.all.allSatisfy { $0 == .invalidArguments })
+            #expect(await own.all.first?.value == nil && !own.all.isEmpty)
+        }
+
+        @Test("Cancelling one of two that fetch leaves the other's fetch alone")
+        func cancelledFetch() async throws {
+            let device = Device(try await Cloud.container().privateCloudDatabase)
+            let (entered, enter) = AsyncStream.makeStream(of: Void.self)
+            let (gate, open) = AsyncStream.makeStream(of: Void.self)
+            device.whileHandling = { _ in
+                enter.yield()
+                for await _ in gate { return }
+            }
+            let first = Task { await failure { try await device.engine.fetchChanges() }?.code }
+            for await _ in entered { break }
+            let second = Task.immediate { await failure { try await device.engine.fetchChanges() }?.code }
+            first.cancel()
+            #expect(await first.value == .operationCancelled)
+            open.finish()
+            #expect(await second.value == nil)
+            #expect(device.told.count(where: { $0 == "didFetch" }) == 1)
+        }
+
+        @Test("The delegate is asked before each request, its group says how, and a zone it leaves out comes later")
+        func fetchOptions() async throws {
+            let container = try await Cloud.container()
+            let (ada, bob) = (Device(container.privateCloudDatabase), Device(container.privateCloudDatabase))
+            ada.engine.state.add(pendingRecordZoneChanges: (0..<444).map { .saveRecord(ada.write("n\($0)", "")) })
+            try await ada.engine.sendChanges()
+            let asked = Log<Void>()
+            bob.fetchOptions = { context in
+                asked.add(())
+                // The database's changes, and one page of the zone's.
+                return asked.all.count <= 2 ? context.options : .init(scope: .zoneIDs([]))
+            }
+            try await bob.engine.fetchChanges()
+            #expect(bob.engine.state.zoneIDsWithUnfetchedServerChanges == [Self.zone])
+            #expect(asked.all.count == 3 && !bob.texts.isEmpty && bob.texts.count < 444)
+            bob.fetchOptions = { context in
+                asked.add(())
+                return context.options
+            }
+            let before = bob.told.count
+            try await bob.engine.fetchChanges()
+            #expect(bob.texts == ada.texts)
+            let pages = bob.told.dropFirst(before).count { $0.hasPrefix("fetched") }
+            #expect(asked.all.count == 3 + 1 + pages)
+            bob.fetchOptions = { _ in
+                let group = CKOperationGroup()
+                group.defaultConfiguration.timeoutIntervalForResource = 0
+                return .init(operationGroup: group)
+            }
+            #expect(await failure { try await bob.engine.fetchChanges() }?.code == .networkFailure)
+        }
+
+        @Test("A subscription to the database that somebody deleted is made again, and what changed meanwhile fetched")
+        func subscriptionDeleted() async throws {
+            let database = try await Cloud.container().privateCloudDatabase
+            let time = ManualTime()
+            let device = Device(database, clock: time.clock)
+            await device.waitFor("didFetch", times: 2)
+            try await database.deleteSubscription(withID: "zonekeeper-sync-engine")
+            await time.advance(to: SyncSchedule.toldFetchInterval)
+            await device.waitFor("didFetch", times: 4)
+            #expect(try await database.allSubscriptions().map(\.subscriptionID) == ["zonekeeper-sync-engine"])
+        }
+
+        @Test("An engine that syncs by itself tells why it cannot, also where that is no matter of time")
+        func unkept() async throws {
+            let container = try await Cloud.container()
+            let device = Device(container.sharedCloudDatabase, clock: ManualTime().clock)
+            await device.waitFor("didFetch")
+            #expect(device.failures == [.serverRejectedRequest])
+            let other = Device(container.publicCloudDatabase)
+            #expect(await failure { try await other.engine.sendChanges() }?.code == .invalidArguments)
+            #expect(other.told == ["willSend", "didSend"] && other.failures == [.invalidArguments])
+        }
+
         @Test("Engines that sync by themselves send after half a second, and tell each other in one process")
         func automatic() async throws {
             let database = try await Cloud.container().privateCloudDatabase

@@ -1,6 +1,7 @@
 import Foundation
 import NIOHTTP1
 import RecordModel
+import ServiceClient
 import Synchronization
 import TestSupport
 import Testing
@@ -74,6 +75,52 @@ struct LongLivedOperationTests {
             #expect(try await container.allLongLivedOperationIDs() == [])
             #expect(try await container.longLivedOperation(for: operation.operationID) == nil)
         }
+    }
+
+    @Test("Where the server cannot be reached, it is kept for the user whom the session had last, and for no other")
+    func offline() async throws {
+        try await running { container, server in
+            #expect(try await container.allLongLivedOperationIDs() == [])
+            // Another start of the program, with the same session.
+            var configuration = try container.account.configuration()
+            configuration.urls = ["https://127.0.0.1:1"]
+            let offline = CKContainer(configuration: configuration)
+            let store = LongLivedStore(
+                container: configuration.container, environment: configuration.environment.rawValue, user: "_u")
+            let kept = Log<[String]>()
+            let operation = save()
+            operation.longLivedOperationWasPersistedBlock = {
+                kept.add(store.ids())
+            }
+            await run(operation, on: offline.privateCloudDatabase)
+            #expect(kept.all == [[operation.operationID]])
+            #expect(Self.changes(server).isEmpty)
+            configuration.webAuthToken = "another"
+            let other = CKContainer(configuration: configuration)
+            #expect(await failure { try await other.allLongLivedOperationIDs() }?.code == .networkUnavailable)
+        }
+    }
+
+    @Test("A user stays known where answers replace the token, and not where another program does")
+    func knownUser() throws {
+        let container = "known-\(UUID().uuidString)"
+        let folder = Self.folder + "/" + DataFolder.fileName(container)
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let known = KnownUser(container: container, environment: "development")
+        let file = FileManager.default.temporaryDirectory.appending(path: "token-\(UUID().uuidString)")
+        defer { try? FileManager.default.removeItem(at: file) }
+        try Data("one".utf8).write(to: file)
+        let token = WebAuthToken("one", path: file.path)
+        #expect(known.name(of: token) == nil)
+        known.note("_u", of: token)
+        token.replaced(by: "two", after: "one")
+        #expect(known.name(of: token) == "_u")
+        #expect(known.name(of: WebAuthToken("two")) == "_u" && known.name(of: WebAuthToken("one")) == nil)
+        try Data("another's".utf8).write(to: file)
+        #expect(token.takeOver())
+        #expect(known.name(of: token) == nil)
+        token.replaced(by: "another's next", after: "another's")
+        #expect(known.name(of: token) == nil)
     }
 
     @Test("One that is not long-lived, or was cancelled before, is not kept")

@@ -16,6 +16,86 @@ struct SubclassTests {
 
         override func main() { super.main() }
     }
+
+    /// What apps override, as far as it is open at Apple's.
+    private final class Overriding: CKFetchRecordsOperation, @unchecked Sendable {
+        let called = Log<String>()
+        /// Whether `main()` begins the work.
+        let begins: Bool
+
+        init(begins: Bool = true) {
+            self.begins = begins
+            super.init()
+        }
+
+        override func start() {
+            called.add("start")
+            super.start()
+        }
+
+        override func main() {
+            called.add("main")
+            fetchRecordsResultBlock = { [called] in called.add($0.code == .operationCancelled ? "cancelled" : "end") }
+            if begins { super.main() }
+        }
+
+        override func cancel() {
+            called.add("cancel")
+            super.cancel()
+        }
+
+        override var isFinished: Bool { super.isFinished }
+        override var isExecuting: Bool { super.isExecuting }
+        override var isAsynchronous: Bool { super.isAsynchronous }
+
+        func beginLater() { super.main() }
+    }
+
+    /// A database that nobody serves.
+    private func database() -> CKDatabase {
+        CKContainer(
+            configuration: ZonekeeperConfiguration(
+                urls: ["https://127.0.0.1:1"], container: "c", apiToken: "a", webAuthToken: "t", patience: .zero)
+        ).privateCloudDatabase
+    }
+
+    @Test("A subclass sets itself up in main(), which its work begins with")
+    func overridden() async {
+        let operation = Overriding()
+        await run(operation, on: database())
+        #expect(operation.called.all == ["start", "main", "end"])
+        #expect(operation.isFinished && !operation.isExecuting)
+    }
+
+    @Test("Work that main() did not begin begins when it is asked for")
+    func later() async {
+        let operation = Overriding(begins: false)
+        operation.database = database()
+        operation.start()
+        #expect(operation.called.all == ["start", "main"] && operation.isExecuting)
+        await withCheckedContinuation { continuation in
+            operation.completionBlock = { continuation.resume() }
+            operation.beginLater()
+        }
+        #expect(operation.called.all == ["start", "main", "end"])
+    }
+
+    @Test("A cancelled one ends, whether main() began its work or not", arguments: [true, false])
+    func cancelled(begins: Bool) async {
+        let before = Overriding(begins: begins)
+        before.cancel()
+        await run(before, on: database())
+        #expect(before.called.all == ["cancel", "start", "main", "cancelled"])
+        guard !begins else { return }
+        let idle = Overriding(begins: false)
+        idle.database = database()
+        idle.start()
+        await withCheckedContinuation { continuation in
+            idle.completionBlock = { continuation.resume() }
+            idle.cancel()
+        }
+        #expect(idle.called.all == ["start", "main", "cancel", "cancelled"])
+    }
     private final class Fetch: CKFetchRecordsOperation, @unchecked Sendable {}
     private final class Query: CKQueryOperation, @unchecked Sendable {
         override init() {

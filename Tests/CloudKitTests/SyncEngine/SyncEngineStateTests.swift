@@ -1,4 +1,6 @@
 import Foundation
+import RaftCore
+import Synchronization
 import Testing
 
 @testable import CloudKit
@@ -20,6 +22,34 @@ struct SyncEngineStateTests {
         let zone = CKRecordZone(zoneName: "z")
         state.add(pendingDatabaseChanges: [.saveZone(zone), .deleteZone(zone.zoneID), .saveZone(zone)])
         #expect(state.pendingDatabaseChanges == [.saveZone(zone)])
+    }
+
+    @Test("The order is that of an array, whatever is added, removed and moved")
+    func model() {
+        var random = SplitMix64(seed: 20)
+        var (changes, model) = (PendingChanges<Int, Bool>(), [(item: Int, change: Bool)]())
+        for _ in 0..<5_000 {
+            let (item, change) = (Int.random(in: 0..<20, using: &random), Bool.random(using: &random))
+            let revision = (changes.revision, changes.list)
+            let place = model.firstIndex { $0 == (item, change) }
+            switch Int.random(in: 0..<3, using: &random) {
+            case 0:
+                changes.add(change, for: item)
+                if place == nil {
+                    model.removeAll { $0.item == item }
+                    model.append((item, change))
+                }
+            case 1:
+                changes.remove(change, for: item)
+                if let place { model.remove(at: place) }
+            default:
+                changes.moveBack(change, for: item)
+                if let place { model.append(model.remove(at: place)) }
+            }
+            #expect(changes.list == model.map(\.change) && changes.isEmpty == model.isEmpty)
+            if changes.revision == revision.0 { #expect(changes.list == revision.1) }
+            #expect(changes.places.count <= 2 * model.count + 17)
+        }
     }
 
     @Test("What was added again after it was sent stays when the first one is done")
@@ -44,6 +74,44 @@ struct SyncEngineStateTests {
         // It is no new change: the answer to one that was sent before still removes it.
         changes.remove(0, for: "a", sentAt: 3)
         #expect(changes.list == [1, 2])
+    }
+
+    @Test("Adding changes one by one moves the list as seldom as adding to an array does, and compares no others")
+    func linear() {
+        let state = CKSyncEngine.State(nil)
+        var places: Set<UnsafeRawPointer?> = []
+        let count = 4_096
+        for number in 0..<count {
+            state.add(pendingRecordZoneChanges: [.saveRecord(CKRecord.ID(recordName: "\(number)"))])
+            places.insert(state.current.recordChanges.places.withUnsafeBytes(\.baseAddress))
+        }
+        #expect(state.pendingRecordZoneChanges.count == count)
+        // One that is copied with each addition has as many places as additions.
+        #expect(places.count <= 32, "\(places.count)")
+
+        let comparisons = Comparisons()
+        var changes = PendingChanges<Int, Counted>()
+        for number in 0..<count { changes.add(Counted(number: number, comparisons: comparisons), for: number) }
+        for number in 0..<count { changes.add(Counted(number: number, comparisons: comparisons), for: number) }
+        for number in 0..<count { changes.remove(Counted(number: number, comparisons: comparisons), for: number) }
+        #expect(changes.isEmpty && changes.places.count <= 16)
+        #expect(comparisons.count.load(ordering: .relaxed) == 2 * count)
+    }
+
+    private final class Comparisons: Sendable {
+        let count = Atomic(0)
+    }
+
+    private struct Counted: Hashable, Sendable {
+        var number: Int
+        var comparisons: Comparisons
+
+        static func == (left: Self, right: Self) -> Bool {
+            left.comparisons.count.add(1, ordering: .relaxed)
+            return left.number == right.number
+        }
+
+        func hash(into hasher: inout Hasher) { hasher.combine(number) }
     }
 
     @Test("A stored state is read as it was, and one of a later version is refused with words")

@@ -103,7 +103,7 @@ struct SubscriptionTests {
             {"aps": {"alert": {"body": "hello", "loc-key": "k", "loc-args": ["a", 1], "title": "t"}, "badge": 2,
                      "sound": "default", "category": "c"},
              "ck": {"nid": "n1", "cid": "iCloud.com.example.app", "ckuserid": "_me", "p": 1,
-                    "qry": {"sid": "s1", "zid": "zone", "zoid": "_owner", "rid": "one", "fo": 3, "dbs": 2,
+                    "qry": {"sid": "s1", "zid": "zone", "zoid": "_me", "rid": "one", "fo": 3, "dbs": 2,
                             "af": {"name": "Comet", "age": 3, "gone": null}}}}
             """
         let object = try JSONSerialization.jsonObject(with: Data(json.utf8))
@@ -118,8 +118,8 @@ struct SubscriptionTests {
         #expect(notification.badge == 2 && notification.soundName == "default" && notification.category == "c")
         let query = try #require(notification as? CKQueryNotification)
         #expect(query.queryNotificationReason == .recordDeleted && query.databaseScope == .public)
-        let zone = CKRecordZone.ID(zoneName: "zone", ownerName: "_owner")
-        #expect(query.recordID == CKRecord.ID(recordName: "one", zoneID: zone))
+        // As fetched records have it.
+        #expect(query.recordID == CKRecord.ID(recordName: "one", zoneID: CKRecordZone.ID(zoneName: "zone")))
         #expect(query.recordFields?["name"] as? String == "Comet" && query.recordFields?["age"] as? Int == 3)
         #expect(query.recordFields?.count == 2)
     }
@@ -130,7 +130,12 @@ struct SubscriptionTests {
             "aps": ["content-available": 1], "ck": ["fet": ["sid": "z", "zid": "zone", "zoid": "_o", "dbs": 1]],
         ]
         let zone = try #require(CKNotification(fromRemoteNotificationDictionary: fetch) as? CKRecordZoneNotification)
-        #expect(zone.recordZoneID == CKRecordZone.ID(zoneName: "zone", ownerName: "_o"))
+        #expect(zone.recordZoneID == CKRecordZone.ID(zoneName: "zone"))
+        let shared: [AnyHashable: Any] = [
+            "ck": ["ckuserid": "_me", "fet": ["sid": "z", "zid": "zone", "zoid": "_o", "dbs": 3]] as [String: Any]
+        ]
+        let others = try #require(CKRecordZoneNotification(fromRemoteNotificationDictionary: shared))
+        #expect(others.recordZoneID == CKRecordZone.ID(zoneName: "zone", ownerName: "_o"))
         #expect(zone.databaseScope == .private && zone.notificationType == .recordZone && !zone.isPruned)
         let met: [AnyHashable: Any] = ["ck": ["met": ["sid": "d", "dbs": 3] as [String: Any]]]
         let database = try #require(CKDatabaseNotification(fromRemoteNotificationDictionary: met))

@@ -8,7 +8,7 @@ extension CKDatabaseOperation {
         guard effectiveConfiguration?.isLongLived == true, !isCancelled, let work = self as? any LongLivedWork else {
             return nil
         }
-        // Without a user's name no request could be sent either: the operation itself tells why.
+        // Nobody is signed in, or the server was never reached: the operation itself tells why.
         guard let store = try? await service.longLivedStore() else { return nil }
         let keys = longLivedKeys ?? LongLivedKeys()
         do {
@@ -56,13 +56,25 @@ extension CKDatabaseOperation {
 }
 
 extension DatabaseService {
-    /// Where the long-lived operations of the user who is signed in are.
+    /// Where the long-lived operations of the user who is signed in are. Where the server cannot be reached, the user is
+    /// the one whom the session had when it was reached last.
     /// - Throws: `notAuthenticated` if no user is signed in, and what keeps the server from being asked.
     func longLivedStore() async throws(CKError) -> LongLivedStore {
-        let configuration = try account.configuration()
+        let (session, configuration) = try account.session()
+        let known = KnownUser(
+            container: configuration.container, environment: configuration.environment.rawValue)
+        let user: String
+        do throws(CKError) {
+            user = try await userRecordID().recordName
+            if let token = session.userToken { known.note(user, of: token) }
+        } catch {
+            guard error.isOfUnreachableServer, let name = session.userToken.flatMap({ known.name(of: $0) }) else {
+                throw error
+            }
+            user = name
+        }
         return LongLivedStore(
-            container: configuration.container, environment: configuration.environment.rawValue,
-            user: try await userRecordID().recordName)
+            container: configuration.container, environment: configuration.environment.rawValue, user: user)
     }
 }
 

@@ -54,8 +54,12 @@ struct LongLivedStore: Sendable {
     static let root = Mutex(DataFolder.path(ProcessInfo.processInfo.environment) + "/operations")
 
     init(container: String, environment: String, user: String) {
-        let names = [container, environment, user].map { DataFolder.fileName($0) }
-        folder = Self.root.withLock { $0 } + "/" + names.joined(separator: "/")
+        folder = Self.folder(container, environment) + "/" + DataFolder.fileName(user)
+    }
+
+    /// The folder of all users of a container.
+    fileprivate static func folder(_ container: String, _ environment: String) -> String {
+        ([root.withLock { $0 }] + [container, environment].map { DataFolder.fileName($0) }).joined(separator: "/")
     }
 
     private static let ending = ".json"
@@ -89,5 +93,50 @@ struct LongLivedStore: Sendable {
             let copy = try? JSONDecoder().decode(LongLivedCopy.self, from: data), copy.version == 1
         else { return nil }
         return copy
+    }
+}
+
+/// The user for whom long-lived operations of a container were kept last, in a file: a program that starts without a
+/// network has nobody to ask.
+struct KnownUser {
+    private struct Content: Codable, Equatable {
+        /// Tells the user's token from others, without saying what it is.
+        var token: String
+        var user: String
+    }
+
+    /// The names of users' folders have no point at the beginning.
+    private let path: String
+
+    init(container: String, environment: String) {
+        path = LongLivedStore.folder(container, environment) + "/.user.json"
+    }
+
+    /// The record name of the user of a token; nil where it is not known.
+    func name(of token: WebAuthToken) -> String? {
+        guard let content, content.token == Self.mark(token.current) else { return nil }
+        return content.user
+    }
+
+    /// Keeps the user of a token, whatever takes the place of the token. Where it cannot be written, nothing is known
+    /// at the next start.
+    func note(_ user: String, of token: WebAuthToken) {
+        write(Content(token: Self.mark(token.current), user: user))
+        token.observe { write(Content(token: Self.mark($0), user: user)) }
+    }
+
+    private static func mark(_ token: String) -> String { String(fnv1a(Array(token.utf8)), radix: 16) }
+
+    private var content: Content? {
+        FileManager.default.contents(atPath: path).flatMap { try? JSONDecoder().decode(Content.self, from: $0) }
+    }
+
+    private func write(_ content: Content) {
+        guard content != self.content, let data = try? JSONEncoder().encode(content) else { return }
+        let file = URL(filePath: path)
+        try? FileManager.default.createDirectory(
+            at: file.deletingLastPathComponent(), withIntermediateDirectories: true,
+            attributes: [.posixPermissions: 0o700])
+        try? data.write(to: file, options: .atomic)
     }
 }
