@@ -85,7 +85,8 @@ package enum Admission {
             throw ServiceError(
                 .authenticationFailed,
                 "the ckAPIToken is for container '\(container)' (\(environment.rawValue)), the request names "
-                    + "'\(target.container)' (\(target.environment.rawValue))")
+                    + "'\(target.container)' (\(target.environment.rawValue)); make one with `zonekeeper token create --api "
+                    + "--container \(target.container) --environment \(target.environment.rawValue)`")
         }
         guard OriginRule.allows(credentials.origin, origins) else {
             throw ServiceError(

@@ -30,6 +30,16 @@ package struct ContainerDeletion: Hashable, Sendable {
             detail: .unknownContainer)
     }
 
+    /// What is said to who wants to make a container of the name.
+    package var claim: ServiceError {
+        let date = Self.date(restorableUntil)
+        let free =
+            isPurging
+            ? "when what it had is removed"
+            : "after \(date), and until then `zonekeeper container restore \(name)` brings it back"
+        return ServiceError(.exists, "'\(name)' was deleted on \(Self.date(deleted)); its name is free \(free)")
+    }
+
     /// As reasons say a time.
     static func date(_ milliseconds: Int64) -> String {
         Date(timeIntervalSince1970: Double(milliseconds / 1_000)).formatted(.iso8601)

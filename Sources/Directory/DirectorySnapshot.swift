@@ -48,7 +48,11 @@ package struct DirectorySnapshot: Sendable {
     /// - Throws: `NOT_FOUND` where there is no such container, or it was deleted.
     package func requireContainer(_ name: String) throws(ServiceError) {
         if hasContainer(name) { return }
-        throw deletions[name]?.refusal ?? DirectoryTables.unknownContainer(name)
+        throw deletions[name]?.refusal
+            ?? ServiceError(
+                .notFound,
+                "no container '\(name)': `zonekeeper container list` shows those that there are, and `zonekeeper container "
+                    + "create \(name)` makes it", detail: .unknownContainer)
     }
 
     /// Nil until the directory has made it: within moments in a new cluster, and in an older one once all of its nodes

@@ -29,7 +29,7 @@ extension DirectoryTables {
         return try write(map, in: db)
     }
 
-    private static func installedMap(in db: Database) throws -> ClusterMap? {
+    static func installedMap(in db: Database) throws -> ClusterMap? {
         try db.message("SELECT body FROM map")
     }
 

@@ -86,3 +86,15 @@ extension Row {
         return environment
     }
 }
+
+extension ClusterMap {
+    /// The cluster's map as the database of a node that does not run has it; nil where it has none yet. Nothing is
+    /// written.
+    /// - Throws: where the file is no directory's database, or cannot be read.
+    package static func ofStopped(_ path: String) throws -> ClusterMap? {
+        var configuration = Configuration()
+        configuration.readonly = true
+        let database = try DatabaseQueue(path: path, configuration: configuration)
+        return try database.read { try DirectoryTables.installedMap(in: $0) }
+    }
+}

@@ -242,6 +242,7 @@ struct ActingTests {
         let world = scene.world
         let place = #""container": "\#(ConsoleWorld.container)""#
         let begun = try await world.admin("POST", "act-as", #"{\#(place), "user": "ada", "reason": "r"}"#)
+        #expect(begun["administrator"]?.string == "administrator")
         let id = try #require(begun["id"]?.string)
         func query(_ headers: [(String, String)], _ parameters: String = "") async throws -> Int {
             try await world.send(

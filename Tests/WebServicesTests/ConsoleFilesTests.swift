@@ -21,6 +21,8 @@ struct ConsoleFilesTests {
         let page = try await get(node, "/console")
         #expect(page.status == 200 && page["content-type"] == "text/html; charset=UTF-8")
         #expect(page.text.hasPrefix("<!doctype html>"))
+        let first = try await get(node, "/")
+        #expect(first.status == 302 && first["location"] == "/console/")
         let policy = (page["content-security-policy"] ?? "").split(separator: ";").map {
             $0.trimmingCharacters(in: .whitespaces)
         }

@@ -1,3 +1,4 @@
+import Directory
 import Foundation
 import RecordModel
 import Storage
@@ -112,6 +113,25 @@ struct BackupTests {
         let fixture = try BackupFixture()
         try removeFile(at: fixture.layout.folder(of: fixture.layout.file.nodes[0]) + "/node.json")
         #expect(throws: CommandFailure.self) { try fixture.backUp() }
+    }
+
+    @Test("A configuration that lacks a member of the cluster makes no backup")
+    func lackingMember() throws {
+        let fixture = try BackupFixture()
+        let path = fixture.layout.folder(of: fixture.layout.file.nodes[1]) + "/directory.sqlite"
+        for end in ["", "-wal", "-shm"] { try removeFile(at: path + end) }
+        let nodes = [1, 2, 5].map {
+            ClusterMap.Node(id: $0, peerHost: "127.0.0.1", peerPort: Int($0), clientURL: "https://127.0.0.1:\($0)")
+        }
+        let map = ClusterMap(clusterID: "test", nodes: nodes, shardCount: 16, replicasPerShard: 3)
+        let database = try ShardDatabase.open(path: path) { db in
+            try DirectoryTables.create(in: db)
+            _ = try DirectoryTables.apply(DirectoryCommand.installMap(map), in: db)
+        }
+        try database.close()
+        let error = #expect(throws: CommandFailure.self) { try fixture.backUp() }
+        #expect(error?.message.hasPrefix("node 5 is in the cluster and not in ") == true, "\(error?.message ?? "")")
+        #expect(!Paths.exists(fixture.target))
     }
 
     @Test("A backup replaces nothing")

@@ -60,11 +60,11 @@ struct ClusterChangeTests {
         let overview = try Self.overview("\(Self.settled), \(open)")
         #expect(
             overview.progress
-                == "1 of 2 groups have the members they shall have; shard 2: 1 of 1 new replicas have not caught up yet, node 4 "
+                == "1 of 2 groups have their members; shard 2: 1 of 1 new replicas have not caught up yet, node 4 "
                 + "lacks 70 entries")
         #expect(
             overview.leaderProgress
-                == "1 of 2 groups are led by the node that shall lead them; shard 2 is still led by node 1")
+                == "1 of 2 groups are led as chosen; shard 2 is still led by node 1")
         #expect(!overview.areLeadersSettled && overview.removed == [9])
         let none = try Self.overview(#"{"group": 1, "shard": 0, "preferredLeader": 4, "settled": false}"#)
         #expect(none.progress.hasSuffix("shard 0 has no leader"))
@@ -80,10 +80,53 @@ struct ClusterChangeTests {
         let overview = try Self.overview(Self.settled, nodes: nodes)
         #expect(
             overview.progress
-                == "1 of 1 groups have the members they shall have; node 4 has not come yet; node 1 is about to go")
+                == "1 of 1 groups have their members; node 4 has not come yet; node 1 is about to go")
         let text = ClusterTable.text(overview, besides: [])
         #expect(text.contains("node 4 at u4 is in the cluster too") && text.contains("node 1 is being removed"))
         #expect(throws: CommandFailure.self) { try ClusterOverview(.object([])) }
+    }
+
+    @Test("a member that is not ready is a problem, and one that was removed is none")
+    func problem() throws {
+        let statuses = ([1, 2, 9] as [UInt64]).map { id in
+            var status = NodeStatus(id: id, clientURL: "u\(id)", peerAddress: "h:\(id)")
+            status.state = id == 1 ? .ready : .stopped
+            return status
+        }
+        let led = try Self.overview(Self.settled)
+        #expect(ClusterTable.problem(statuses, led) == "1 of 2 nodes is not ready; every group still has a leader")
+        let leaderless = try Self.overview(#"{"group": 1, "shard": 0, "preferredLeader": 4, "settled": false}"#)
+        #expect(
+            ClusterTable.problem(statuses, leaderless) == "1 of 2 nodes is not ready; 1 of 1 groups have no leader")
+        #expect(ClusterTable.problem(statuses, nil) == "2 of 3 nodes are not ready")
+        #expect(ClusterTable.problem(Array(statuses.prefix(1)), nil) == nil)
+    }
+
+    @Test("a new node is asked whether it is there, and an id that is taken is answered with the way out")
+    func check() async throws {
+        let node = #"{"id":4,"peerAddress":"wrong:24100","clientURL":"https://wrong:24000","joined":false}"#
+        let answer: @Sendable (ScriptedRequest, Int) -> ScriptedAnswer = { _, _ in
+            ScriptedAnswer(body: #"{"epoch":4,"settled":true,"nodes":[\#(node)],"removed":[9],"groups":[]}"#)
+        }
+        try await TemporaryFolder.with { folder in
+            let secret = folder + "/admin.token"
+            try PrivateFile.create(secret, "s\n")
+            try await ScriptedServer.running(answer) { server in
+                let options = try ClientOptions.parse(
+                    ["--url", server.url, "--admin-token-file", secret, "--timeout", "0"])
+                func check(_ id: UInt64, _ more: String...) async throws {
+                    let new = try NewNodeOptions.parse(
+                        ["--host", "127.0.0.1", "--client-port", "1", "--peer-port", "2"] + more)
+                    try await options.withConnection { try await new.check(id, by: $0) }
+                }
+                let taken = await #expect(throws: CommandFailure.self) { try await check(4) }
+                #expect(taken?.message.contains("`zonekeeper cluster replace 4 NEWID") == true)
+                let absent = await #expect(throws: CommandFailure.self) { try await check(5) }
+                #expect(absent?.message.contains("Nothing was changed: start node 5") == true)
+                try await check(5, "--unasked")
+                try await check(9)
+            }
+        }
     }
 
     @Test("without a configuration file the nodes that the cluster names are asked")
@@ -94,8 +137,12 @@ struct ClusterChangeTests {
             if request.target.hasPrefix("/health/ready") { return ScriptedAnswer(body: #"{"ready":true}"#) }
             if request.target.hasPrefix("/admin/1/status") {
                 return ScriptedAnswer(
-                    body: #"{"replicas":[{"group":3,"role":"leader","waitingEffects":12,"waitingMatches":7},"#
-                        + #"{"group":0,"role":"leader"},{"group":4,"role":"follower","waitingEffects":5}],"#
+                    body:
+                        #"{"replicas":[{"group":3,"role":"leader","waitingEffects":12,"waitingMatches":7,"#
+                        + #""featureLevel":8,"appliedIndex":9},"#
+                        + #"{"group":0,"role":"leader","featureLevel":8,"appliedIndex":7},"#
+                        + #"{"group":5,"role":"learner","featureLevel":1,"appliedIndex":0},"#
+                        + #"{"group":4,"role":"follower","waitingEffects":5,"featureLevel":8,"appliedIndex":1}],"#
                         + #""assets":{"fetching":1,"missing":4,"missingFiles":["aa","bb","cc","dd"]}}"#)
             }
             let node = #"{"id":7,"peerAddress":"h:1","clientURL":"\#(url.withLock { $0 })","joined":true}"#
@@ -110,8 +157,11 @@ struct ClusterChangeTests {
                 let options = try ClientOptions.parse(["--url", server.url, "--admin-token-file", secret])
                 let (statuses, overview) = try await options.withConnection(ClusterStatusCommand.state(on:))
                 #expect(statuses.map(\.state) == [.ready] && statuses.map(\.leads) == [[2]])
+                // A replica that is on its way there has no level yet.
+                #expect(statuses.map(\.featureLevel) == [8])
+                #expect(ClusterTable.problem(statuses, overview) == nil)
                 #expect(ClusterTable.text(statuses).contains("7     ready  -    \(server.url)"))
-                #expect(overview?.progress == "1 of 1 groups have the members they shall have")
+                #expect(overview?.progress == "1 of 1 groups have their members")
                 let text = ClusterTable.text(statuses)
                 #expect(text.contains("node 7: 1 of its assets' files is on the way from other nodes"))
                 #expect(text.contains("node 7: 12 effects on other shards wait to be delivered"), "\(text)")

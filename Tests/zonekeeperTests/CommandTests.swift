@@ -71,6 +71,27 @@ struct CommandTests {
         ])
     func known(arguments: [String], type: String) throws {
         #expect("\(Swift.type(of: try Zonekeeper.parseAsRoot(arguments)))" == type)
+        #expect(CommandWords.problem(arguments) == nil)
+    }
+
+    @Test("A word that is no command is told of with what may be meant, and options that are not alike are not guessed")
+    func unknownWords() {
+        #expect(
+            CommandWords.problem(["recrod", "query"])
+                == "there is no command `zonekeeper recrod`: is `zonekeeper record` meant? `zonekeeper help` lists those that "
+                + "there are")
+        #expect(
+            CommandWords.problem(["help", "record", "nosuch"])
+                == "there is no command `zonekeeper record nosuch`: `zonekeeper help record` lists those that there are"
+        )
+        for known in [["--version"], ["help"], ["record", "--help"], ["kv", "get", "recrod"]] {
+            #expect(CommandWords.problem(known) == nil)
+        }
+        let near = "error: Unknown option '--rol'. Did you mean '--role'?\nUsage"
+        #expect(CommandWords.withoutFarGuess(near) == near)
+        #expect(
+            CommandWords.withoutFarGuess("error: Unknown option '--role'. Did you mean '--url'?\nUsage")
+                == "error: Unknown option '--role'\nUsage")
     }
 
     @Test(

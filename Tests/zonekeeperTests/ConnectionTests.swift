@@ -70,6 +70,32 @@ struct ConnectionTests {
         }
     }
 
+    @Test("A file of the administrator's token that is not there is named, and missed only where it is needed")
+    func administratorToken() async throws {
+        let http = try ServiceClient.http(authority: nil)
+        func error(_ variables: [String: String]) throws -> String? {
+            let connection = Connection(
+                settings: try settings([], variables),
+                client: ServiceClient(http: http, urls: [], administratorSecret: nil))
+            return #expect(throws: ValidationError.self) { try connection.needAdministrator() }?.message
+        }
+        #expect(try error(["ZONEKEEPER_ADMIN_TOKEN_FILE": "/nonexistent"])?.contains("names /nonexistent, ") == true)
+        #expect(try error([:])?.contains("--admin-token-file") == true)
+        try await http.shutdown()
+    }
+
+    @Test("An authority's file that is not there is told from one without a certificate")
+    func authority() async throws {
+        try await TemporaryFolder.with { folder in
+            func error(_ path: String) -> String? {
+                #expect(throws: ServiceClientError.self) { try ServiceClient.tls(authority: path) }?.message
+            }
+            #expect(error(folder + "/none")?.hasSuffix("cannot be read: No such file or directory") == true)
+            try PrivateFile.create(folder + "/text", "text\n")
+            #expect(error(folder + "/text")?.hasSuffix("holds no certificate in PEM") == true)
+        }
+    }
+
     @Test("An environment that there is not is refused")
     func environment() {
         #expect(throws: ValidationError.self) { try settings(["--environment", "staging"]) }

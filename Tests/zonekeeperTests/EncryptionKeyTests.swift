@@ -10,15 +10,15 @@ struct EncryptionKeyTests {
         let folder = FileManager.default.temporaryDirectory.path + "/zonekeeper-key-" + RandomText.hex(bytes: 8)
         defer { try? FileManager.default.removeItem(atPath: folder) }
         let path = folder + "/encryption.key"
-        let first = try CertificateMaking.makeMissing(in: folder, name: "test", nodes: [(1, nil)])
+        let first = try CertificateMaking.makeMissing(in: folder, name: "test", nodes: [(1, [])])
         #expect(first.authorities && first.nodes == [1] && first.encryptionKey)
         let key = FileManager.default.contents(atPath: path)
         #expect(key?.count == 65)
-        #expect(try CertificateMaking.makeMissing(in: folder, name: "test", nodes: [(1, nil)]).isNothing)
+        #expect(try CertificateMaking.makeMissing(in: folder, name: "test", nodes: [(1, [])]).isNothing)
         #expect(FileManager.default.contents(atPath: path) == key)
         // A folder of an earlier version has no key.
         try FileManager.default.removeItem(atPath: path)
-        let later = try CertificateMaking.makeMissing(in: folder, name: "test", nodes: [(1, nil)])
+        let later = try CertificateMaking.makeMissing(in: folder, name: "test", nodes: [(1, [])])
         #expect(!later.authorities && later.nodes.isEmpty && later.encryptionKey)
         #expect(FileManager.default.contents(atPath: path) != key)
     }

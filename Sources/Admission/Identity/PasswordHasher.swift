@@ -34,8 +34,8 @@ package enum PasswordHasher {
         guard passwordBytes.contains(bytes.count) else {
             throw ServiceError(
                 .badRequest,
-                "the password has \(bytes.count) bytes in UTF-8: choose one of \(passwordBytes.lowerBound) to "
-                    + "\(passwordBytes.upperBound)")
+                "the password's length is \(bytes.count): choose one of \(passwordBytes.lowerBound) to "
+                    + "\(passwordBytes.upperBound) bytes in UTF-8")
         }
         var hash = PasswordHash(salt: salt, logN: logN, r: r, p: p, hash: [])
         guard let derived = derive(bytes, hash, byteCount: hashBytes) else {

@@ -110,7 +110,7 @@ extension QueryRun {
             if note.intersected { text += "; records known from an intersection of filters" }
             if note.descended { text += "; large groups through the next sort key" }
             if filter.probeCount > 0 {
-                text += "; \(filter.probeCount) look-ups an entry in other indexes"
+                text += "; \(filter.probeCount) look-up\(filter.probeCount == 1 ? "" : "s") an entry in other indexes"
             }
             return text
         }

@@ -61,7 +61,9 @@ package struct Administration: Sendable {
     package func account(named name: String) async throws(RequestFailure) -> Account {
         try await service.refreshDirectory()
         if let account = try await service.accounts.account(named: name) { return account }
-        throw .notFound("no user '\(name)': create it with `zonekeeper user create \(name)`")
+        throw .notFound(
+            "no user '\(name)': `zonekeeper user list` shows those that there are, and `zonekeeper user create \(name)` makes "
+                + "it")
     }
 
     /// The account of a name, to show what it has in a container. Where the caller's role holds in some containers

@@ -39,6 +39,7 @@ package struct ContainerAdministration: Sendable {
 
     /// Makes a container.
     package func create(_ name: String) async throws(RequestFailure) {
+        if let deletion = try await service.newestDirectory().deletions[name] { throw RequestFailure(deletion.claim) }
         try await administration.change(.createContainer(name: name, time: service.now))
     }
 
@@ -68,6 +69,8 @@ package struct ContainerAdministration: Sendable {
     private func end(_ name: String, _ step: ContainerEnd) async throws(RequestFailure) {
         // Where there is a secret, the level is in force that knows the command.
         _ = try await service.requireSecret()
+        let directory = try await service.newestDirectory()
+        if directory.deletions[name] == nil { try relay(directory.requireContainer(name)) }
         try await administration.change(.endContainer(name, step))
     }
 

@@ -217,7 +217,7 @@ package struct RecordModification: Sendable {
             throw ServiceError(
                 .accessDenied,
                 "types and fields are made just in time for signed-in users only: sign in, or add them with "
-                    + "`zonekeeper schema import \(request.key.container)`")
+                    + "`zonekeeper schema import FILE --container \(request.key.container)`")
         }
         return change
     }

@@ -112,15 +112,15 @@ package struct RecordQueries: Sendable {
 extension DatabaseRequest {
     /// A query in terms of the schema.
     func resolved(_ form: QueryRecordsRequest, schema: Schema) throws(ServiceError) -> Query {
+        // The command that an error names must be about this environment, and development is what it takes by itself.
+        let target = key.environment == .development ? key.container : "\(key.container) --environment production"
         guard let type = schema.type(named: form.query.recordType) else {
             throw ServiceError(
                 .badRequest,
-                "record type not found: \(form.query.recordType). `zonekeeper schema export \(key.container)` shows those that "
-                    + "there are", detail: .unknownRecordType)
+                "record type not found: \(form.query.recordType). `zonekeeper schema show --container \(target)` shows those "
+                    + "that there are", detail: .unknownRecordType)
         }
         let isWide = form.isZoneWide && key.scope == .private
-        // The command that an error names must change this environment, and development is what it takes by itself.
-        let target = key.environment == .development ? key.container : "\(key.container) --environment production"
         return try form.query.resolve(schema: type, zone: isWide ? nil : form.zoneID, container: target)
     }
 }

@@ -63,11 +63,14 @@ package struct ServiceClient: Sendable {
     package static func tls(authority: String?) throws(ServiceClientError) -> TLSConfiguration {
         var tls = TLSConfiguration.makeClientConfiguration()
         guard let authority else { return tls }
-        do {
-            tls.trustRoots = .certificates(try NIOSSLCertificate.fromPEMFile(authority))
-        } catch {
-            throw ServiceClientError("the certificate authority \(authority) cannot be read as PEM: \(error)")
+        guard access(authority, R_OK) == 0 else {
+            throw ServiceClientError(
+                "the certificate authority \(authority) cannot be read: \(String(cString: strerror(errno)))")
         }
+        guard let certificates = try? NIOSSLCertificate.fromPEMFile(authority), !certificates.isEmpty else {
+            throw ServiceClientError("the certificate authority \(authority) holds no certificate in PEM")
+        }
+        tls.trustRoots = .certificates(certificates)
         return tls
     }
 

@@ -110,7 +110,10 @@ package struct ServiceUnreachable: Error, Sendable, CustomStringConvertible {
     /// Adds an attempt at one URL that got no answer.
     @discardableResult
     mutating func note(_ error: any Error, at url: String) -> ConnectionProblem {
-        let problem = ConnectionProblem(error)
+        var problem = ConnectionProblem(error)
+        if url.hasPrefix("http://"), error as? HTTPClientError == .remoteConnectionClosed {
+            problem.text = "the node closed the connection: nodes speak https; is https\(url.dropFirst(4)) meant?"
+        }
         problems.append((url, problem.text))
         isRefused = isRefused && problem.isRefused
         wasSent = wasSent || !problem.isBeforeSending
@@ -161,6 +164,8 @@ struct ConnectionProblem {
             (text, isBeforeSending, isRefused) = ("cannot connect: no node listens there", true, true)
         case let error as HTTPClientError where error == .invalidURL || error == .emptyHost || error == .emptyScheme:
             (text, isBeforeSending) = ("is no URL such as https://127.0.0.1:24000", true)
+        case let error as HTTPClientError where error == .remoteConnectionClosed:
+            (text, isBeforeSending) = ("no answer: the node closed the connection", false)
         case is TimeIsUp: (text, isBeforeSending) = ("no answer in time", false)
         case let error as HTTPClientError where error == .deadlineExceeded:
             (text, isBeforeSending) = ("no answer in time", false)

@@ -48,7 +48,9 @@ struct ActingRoutes {
         writer.members(of: entry.session.schemaKey)
         writer.member("user", entry.user)
         writer.member("userRecordName", entry.userRecordName)
-        writer.member("administrator", entry.session.administrator)
+        // The token that every node has in a file names nobody.
+        let administrator = entry.session.administrator
+        writer.member("administrator", administrator.isEmpty ? AuditOrigin.administrator : administrator)
         writer.member("reason", entry.session.reason)
         writer.member("write", entry.session.mayWrite)
         writer.member("began", integer: entry.began)

@@ -24,7 +24,8 @@ extension WebResponder {
         if let name = try await context.service.administrator(withSecret: token, address: call.address) {
             return try console.access(named: name)
         }
-        throw try unknownAdministrator(call)
+        throw try unknownAdministrator(
+            call, "the administrator's token is not known to this cluster, or was removed")
     }
 
     /// - Throws: as `administrator`, and `AUTHENTICATION_FAILED` where there is none.
@@ -32,7 +33,8 @@ extension WebResponder {
         _ call: WebCall, _ headers: inout AnswerHeaders
     ) async throws(RequestFailure) -> AdministratorAccess {
         if let access = try await administrator(call, &headers) { return access }
-        throw try unknownAdministrator(call)
+        throw try unknownAdministrator(
+            call, "administration needs the header 'Authorization: Bearer ...' with an administrator's token")
     }
 
     /// The same administrator as they are at this moment: what takes long must not outlive a session or a role.
@@ -43,10 +45,11 @@ extension WebResponder {
         return try await requireAdministrator(call, &headers)
     }
 
-    private func unknownAdministrator(_ call: WebCall) throws(RequestFailure) -> RequestFailure {
+    private func unknownAdministrator(
+        _ call: WebCall, _ reason: String
+    ) throws(RequestFailure) -> RequestFailure {
         try context.service.countFailure(of: call.address)
-        return .authenticationFailed(
-            "administration needs the header 'Authorization: Bearer ...' with an administrator's token")
+        return .authenticationFailed(reason)
     }
 
     /// What a request's cookie of this cluster's console holds; nil where it has none, or one that is not ours.

@@ -75,6 +75,11 @@ package struct WebResponder: HTTPResponder {
             return try await respond(to: call, data, &headers)
         }
         switch call.url.segments.first {
+        case nil:
+            // What a browser asks for first.
+            var reply = Reply(status: 302, body: [])
+            reply.headers = [("location", "/console/")]
+            return reply
         case "health": return try await health(call.url)
         case "admin": return try await administration(call, &headers)
         case "console":
@@ -86,7 +91,7 @@ package struct WebResponder: HTTPResponder {
         default: break
         }
         guard SignInRequest.isPath(call.url.segments) else {
-            throw .notFound("there is nothing at this path; requests begin with /database/1/")
+            throw .notFound("there is nothing at this path; /openapi.json lists those that there are")
         }
         headers.leaveOutAccessControl()
         return try await signIn(call)

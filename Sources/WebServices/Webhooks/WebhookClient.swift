@@ -83,7 +83,19 @@ package final class WebhookClient: WebhookTransport {
             _ = try? await answer.body.collect(upTo: Self.answerBytesMax, by: end)
             return Int(answer.status.code)
         } catch {
-            throw WebhookFailure("\(request.address.host): \(error)")
+            throw WebhookFailure("\(request.address.host): \(Self.reason(error))")
+        }
+    }
+
+    private static func reason(_ error: any Error) -> String {
+        switch error {
+        case let error as NIOSSLExtraError where error == .failedToValidateHostname:
+            "its certificate does not name this host"
+        case is NIOConnectionError: "nobody listens there"
+        case let error as HTTPClientError
+        where [.connectTimeout, .readTimeout, .deadlineExceeded].contains(error):
+            "no answer in time"
+        default: "\(error)"
         }
     }
 

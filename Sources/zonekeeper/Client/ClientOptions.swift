@@ -241,7 +241,14 @@ protocol ClientCommand: AsyncParsableCommand {
 }
 
 extension ClientCommand {
-    func run() async throws { try await options.withConnection(run(on:)) }
+    func run() async throws {
+        do {
+            try await options.withConnection(run(on:))
+        } catch let failure as CommandFailure {
+            if options.json, let answer = failure.answer { Console.print(answer) }
+            throw failure
+        }
+    }
 
     /// Prints an answer: as the server sent it with `--json`, else as people read it.
     func show(_ response: ServiceResponse, _ text: @autoclosure () throws -> String) throws {

@@ -101,6 +101,11 @@ struct Connection: Sendable {
     /// - Throws: `ValidationError` if there is no administrator's token.
     func needAdministrator() throws {
         guard client.administratorSecret != nil else {
+            if let path = settings.administratorTokenFile {
+                throw ValidationError(
+                    "this needs the administrator's token, and ZONEKEEPER_ADMIN_TOKEN_FILE names \(path), which is not there"
+                )
+            }
             throw ValidationError(
                 "this needs the administrator's token; name its file with --admin-token-file, or set "
                     + "ZONEKEEPER_ADMIN_TOKEN_FILE")
@@ -213,7 +218,7 @@ extension ServiceResponse {
             ? ". So ended the last attempt; an earlier one may have been done: look before you repeat it" : ""
         throw CommandFailure(
             "\(code): \(json["reason"]?.string ?? "no reason given")\(later)\(signIn)\(doubt)",
-            isOutcomeUnknown: isOutcomeUnknown)
+            isOutcomeUnknown: isOutcomeUnknown, answer: body)
     }
 
     /// The objects that a member of the answer holds.

@@ -128,7 +128,7 @@ struct AuditVerifyCommand: ClientCommand {
     @Option(
         parsing: .singleValue,
         help: ArgumentHelp(
-            "A record's number and hash, as an earlier `audit verify` said; may be repeated.",
+            "A record's number and its hash of 64 hexadecimal digits, as an earlier `audit verify` said; repeatable.",
             valueName: "sequence:hash")
     )
     var expect: [AuditMark] = []

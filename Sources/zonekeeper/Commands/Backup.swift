@@ -1,4 +1,5 @@
 import ArgumentParser
+import Directory
 import Glibc
 import RecordModel
 import ServiceClient
@@ -84,6 +85,7 @@ struct ClusterBackup {
         var locks: [FolderLock] = []
         for node in layout.file.nodes { locks.append(try NodeFiles.lock(layout.folder(of: node), node: node.id)) }
         defer { withExtendedLifetime(locks) {} }
+        try checkMembers()
         do {
             guard try NodeFiles.isEmpty(target) else {
                 throw CommandFailure("\(target) is not empty: name a folder for this backup only")
@@ -101,6 +103,20 @@ struct ClusterBackup {
         } catch let error as DiskError {
             throw CommandFailure("the backup is not complete: \(error.operation) of \(error.path): \(error.reason)")
         }
+    }
+
+    /// Whether the configuration names all members, as the nodes themselves have them.
+    private func checkMembers() throws(CommandFailure) {
+        // A database that cannot be read says nothing; its copy is a part of the backup as it is.
+        let maps = layout.file.nodes.compactMap { node in
+            (try? ClusterMap.ofStopped(layout.folder(of: node) + "/directory.sqlite")) ?? nil
+        }
+        let members = maps.max { $0.epoch < $1.epoch }?.nodes.map(\.id) ?? []
+        let lacking = members.filter { id in !layout.file.nodes.contains { $0.id == id } }
+        guard !lacking.isEmpty else { return }
+        throw CommandFailure(
+            "node \(lacking.listed) is in the cluster and not in \(layout.path): add it to the file, as a backup needs the "
+                + "data of every node on this machine")
     }
 
     /// What to copy, and where to below the target.
@@ -207,7 +223,7 @@ struct ClusterRestore {
         let nodes = layout.file.nodes.map(\.id).sorted()
         guard manifest.nodes == nodes else {
             throw CommandFailure(
-                "the backup is of nodes \(manifest.nodes), the configuration names \(nodes): give it the nodes it "
+                "the backup is of nodes \(manifest.nodes.listed), the configuration names \(nodes.listed): give it the nodes it "
                     + "was made of")
         }
         if withSecrets, !manifest.hasSecrets {

@@ -76,7 +76,8 @@ struct CertsCreateCommand: AsyncParsableCommand {
             if let layout {
                 try CertificateMaking.makeMissing(for: layout)
             } else {
-                try CertificateMaking.makeMissing(in: path, name: name, nodes: node.map { ($0.id, $0.host) })
+                try CertificateMaking.makeMissing(
+                    in: path, name: name, nodes: node.map { ($0.id, [$0.host].compactMap(\.self)) })
             }
         if made.authorities { print("made the peer and client authorities in \(path)") }
         for id in made.nodes { print("made the certificates of node \(id) in \(path)/node-\(id)") }

@@ -67,8 +67,8 @@ struct ClusterStatusCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "status",
         abstract:
-            "Say of each node whether it is ready, which shards it leads, and how far replicas are where they shall be."
-    )
+            "Say of each node whether it is ready, which shards it leads, and whether replicas are in their places.",
+        discussion: "The exit code is 1 where a node of the cluster is not ready.")
 
     @Option(
         help: ArgumentHelp(
@@ -86,16 +86,21 @@ struct ClusterStatusCommand: AsyncParsableCommand {
 
     func run() async throws {
         let (statuses, overview) = try await state()
-        if json { return Console.print(ClusterTable.json(statuses)) }
-        print(ClusterTable.text(statuses))
-        if let overview { print(ClusterTable.text(overview, besides: statuses)) }
+        let problem = ClusterTable.problem(statuses, overview)
+        if json {
+            Console.print(ClusterTable.json(statuses))
+        } else {
+            print(ClusterTable.text(statuses))
+            if let overview { print(ClusterTable.text(overview, besides: statuses)) }
+            if let problem { print(problem) }
+        }
+        if problem != nil { throw ExitCode.failure }
     }
 
     private func state() async throws -> (statuses: [NodeStatus], overview: ClusterOverview?) {
         guard let config else { return try await ClientOptions.parse([]).withConnection(Self.state(on:)) }
         let cluster = LocalCluster(layout: try ClusterLayout.read(config))
         let statuses = try await cluster.statuses()
-        if json { return (statuses, nil) }
         return (statuses, try await cluster.overview(statuses.filter { $0.state == .ready }.map(\.clientURL)))
     }
 
@@ -144,6 +149,19 @@ enum ClusterTable {
         return lines.joined(separator: "\n")
     }
 
+    /// What is said of members that are not ready; nil where all are.
+    static func problem(_ statuses: [NodeStatus], _ overview: ClusterOverview?) -> String? {
+        let members = statuses.filter { overview?.removed.contains(Int64($0.id)) != true }
+        let count = members.count { $0.state != .ready }
+        if count == 0 { return nil }
+        let text = "\(count) of \(members.count) nodes \(count == 1 ? "is" : "are") not ready"
+        guard let overview else { return text }
+        let leaderless = overview.groups.count { $0.leader == nil }
+        return leaderless == 0
+            ? "\(text); every group still has a leader"
+            : "\(text); \(leaderless) of \(overview.groups.count) groups have no leader"
+    }
+
     static func json(_ statuses: [NodeStatus]) -> [UInt8] {
         let nodes = statuses.map { status in
             JSONValue.members([
@@ -182,8 +200,7 @@ struct ClusterDownCommand: AsyncParsableCommand {
         let stopped = try await LocalCluster(layout: try options.layout()).stop(
             timeoutSeconds: timeout, isForced: force)
         print(
-            stopped.isEmpty ? "no node was running" : "stopped node \(stopped.map(String.init).joined(separator: ", "))"
-        )
+            stopped.isEmpty ? "no node was running" : "stopped node \(stopped.listed)")
     }
 }
 
@@ -193,8 +210,8 @@ struct ClusterAddCommand: ClientCommand {
         abstract: "Take a new node into the cluster, which takes its part of the shards.",
         discussion: """
             The node is started with a configuration file that has all nodes, itself among them, an empty folder, and \
-            certificates of its own (`zonekeeper certs create`). It may be started before or after. Its id must never \
-            have been another node's.
+            certificates of its own (`zonekeeper certs create`). It is asked first whether it is there. Its id must \
+            never have been another node's.
             """)
 
     @OptionGroup var options: ClientOptions
@@ -205,6 +222,7 @@ struct ClusterAddCommand: ClientCommand {
     var node: UInt64
 
     func run(on connection: Connection) async throws {
+        try await new.check(node, by: connection)
         try await ClusterChange(connection: connection, follow: follow, isJSON: options.json).run(
             "POST", "cluster/nodes", new.json(id: node),
             isDone: { $0.isSettled && $0.nodes.contains { $0.id == Int64(node) && $0.hasJoined } },
@@ -255,6 +273,7 @@ struct ClusterReplaceCommand: ClientCommand {
     var node: UInt64
 
     func run(on connection: Connection) async throws {
+        try await new.check(node, by: connection)
         try await ClusterChange(connection: connection, follow: follow, isJSON: options.json).run(
             "POST", "cluster/replace", new.json(id: node, inPlaceOf: old),
             isDone: { $0.isSettled && $0.removed.contains(Int64(old)) },

@@ -27,6 +27,9 @@ struct NewNodeOptions: ParsableArguments {
     @Option(help: "Its peer port.")
     var peerPort: Int
 
+    @Flag(help: "Do not ask first whether it answers there: it is started later, or cannot be reached from here.")
+    var unasked = false
+
     func validate() throws {
         for (name, port) in [("--client-port", clientPort), ("--peer-port", peerPort)]
         where !(1...65_535).contains(port) {
@@ -37,12 +40,43 @@ struct NewNodeOptions: ParsableArguments {
         }
     }
 
+    private func node(_ id: UInt64) -> ClusterFile.Node {
+        ClusterFile.Node(id: id, host: host, clientPort: clientPort, peerPort: peerPort)
+    }
+
+    /// Asks the node whether it is where it is said to be, before anything is moved to it.
+    /// - Throws: `CommandFailure` where nobody answers there, or the cluster has the node at another place.
+    func check(_ id: UInt64, by connection: Connection) async throws {
+        let overview = try ClusterOverview(await connection.administer("GET", "cluster").json())
+        let new = node(id)
+        if let present = overview.nodes.first(where: { $0.id == id }) {
+            if (present.peerAddress, present.clientURL) == ("\(host):\(peerPort)", new.clientURL) { return }
+            throw CommandFailure(
+                "node \(id) is in the cluster already, at \(present.peerAddress) and \(present.clientURL): give the new node "
+                    + "another id; if that address is wrong, `zonekeeper cluster replace \(id) NEWID --host ...` puts a node "
+                    + "with another id in its place")
+        }
+        // The server says why a removed node's id is not taken.
+        if unasked || overview.removed.contains(Int64(clamping: id)) { return }
+        var request = ServiceRequest(.get, "/health/live")
+        (request.patienceSeconds, request.timeoutSeconds) = (connection.settings.patienceSeconds ?? 10, 5)
+        // It may be starting at this moment.
+        request.waitsForConnection = true
+        let client = ServiceClient(http: connection.client.http, urls: [new.clientURL])
+        do {
+            _ = try await client.send(request)
+        } catch let error as ServiceUnreachable {
+            throw CommandFailure(
+                "\(error). Nothing was changed: start node \(id) and name the host and ports at which it is reached, or say "
+                    + "--unasked")
+        }
+    }
+
     /// - Parameter old: the node in whose place it comes, if any.
     func json(id: UInt64, inPlaceOf old: UInt64? = nil) -> JSONValue {
-        let node = ClusterFile.Node(id: id, host: host, clientPort: clientPort, peerPort: peerPort)
-        return .members([
+        .members([
             "old": old.map { .integer(Int64(clamping: $0)) }, "id": .integer(Int64(clamping: id)),
-            "peerHost": .string(host), "peerPort": .integer(Int64(peerPort)), "clientURL": .string(node.clientURL),
+            "peerHost": .string(host), "peerPort": .integer(Int64(peerPort)), "clientURL": .string(node(id).clientURL),
         ])
     }
 }
@@ -190,7 +224,7 @@ struct ClusterOverview: Hashable, Sendable {
     /// How far the replicas have moved.
     var progress: String {
         let settled = groups.count { $0.isSettled }
-        var parts = ["\(settled) of \(groups.count) groups have the members they shall have"]
+        var parts = ["\(settled) of \(groups.count) groups have their members"]
         if let first = groups.first(where: { !$0.isSettled }) { parts.append(first.state) }
         let absent = nodes.filter { !$0.hasJoined }.map { "\($0.id)" }
         if !absent.isEmpty { parts.append("node \(absent.joined(separator: ", ")) has not come yet") }
@@ -206,7 +240,7 @@ struct ClusterOverview: Hashable, Sendable {
         let first = groups.first { $0.leader != $0.preferredLeader }.map { group in
             "; \(group.name) is still led by \(group.leader.map { "node \($0)" } ?? "nobody")"
         }
-        return "\(right) of \(groups.count) groups are led by the node that shall lead them" + (first ?? "")
+        return "\(right) of \(groups.count) groups are led as chosen" + (first ?? "")
     }
 
     var areLeadersSettled: Bool { groups.allSatisfy { $0.leader == $0.preferredLeader } }

@@ -41,8 +41,9 @@ struct ClusterHealthCommand: ClientCommand {
     /// What is wrong with nodes, a line each.
     private static func problems(_ json: JSONValue) -> [String] {
         (json["nodes"]?.array ?? []).flatMap { node in
-            [node["problem"]?.string, node["obstacle"]?.string].compactMap(\.self).map {
-                "node \(node.text("id")): \($0)"
+            let name = "node \(node.text("id"))"
+            return [node["problem"]?.string, node["obstacle"]?.string].compactMap(\.self).map {
+                $0.hasPrefix(name + " ") ? $0 : "\(name): \($0)"
             }
         }
     }

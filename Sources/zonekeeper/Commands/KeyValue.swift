@@ -51,9 +51,10 @@ struct KeyValueGetCommand: ClientCommand {
     func run(on connection: Connection) async throws {
         let json = JSONValue.members(["keys": .array(keys.map { .string($0) })])
         let response = try await connection.preferences("get", json)
-        if options.json { return Console.print(response.body) }
         let values = try response.entries("values")
-        if keys.count == 1, let value = values.first?["value"]?["value"] {
+        if options.json {
+            Console.print(response.body)
+        } else if keys.count == 1, let value = values.first?["value"]?["value"] {
             print(value.simplified.plainText)
         } else if !values.isEmpty {
             print(KeyValueTable.text(values))

@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import RecordModel
 import ServiceClient
+import Storage
 
 struct KeyValueExportCommand: ClientCommand {
     static let configuration = CommandConfiguration(
@@ -69,11 +70,10 @@ struct KeyValueImportCommand: ClientCommand {
     }
 
     private func read() throws -> [UInt8] {
-        let data =
-            file == "-"
-            ? try FileHandle.standardInput.readToEnd() ?? Data() : FileManager.default.contents(atPath: file)
-        guard let data else { throw CommandFailure("\(file) cannot be read") }
-        return Array(data)
+        if file == "-" { return Array(try FileHandle.standardInput.readToEnd() ?? Data()) }
+        do throws(DiskError) { return try readWholeFile(at: file) } catch {
+            throw CommandFailure("\(file) cannot be read: \(error.reason)")
+        }
     }
 }
 

@@ -16,7 +16,8 @@ struct RecordSaveCommand: ClientCommand {
         commandName: "save",
         abstract: "Create a record; with --tag or --force, change one.",
         discussion: """
-            Fields are field=value, which the server converts to the schema's type, or field:TYPE=value with \
+            Fields are field=value, which the server converts where the schema's type is STRING, INT64 or DOUBLE, or \
+            field:TYPE=value with \
             STRING, INT64, DOUBLE, TIMESTAMP, BYTES (base64), LOCATION (latitude,longitude), REFERENCE (a record \
             name), ASSET (@FILE, which is sent, or record:NAME/FIELD, what another record of the zone has), one of \
             these with _LIST, DELETE_SELF (a reference; the record goes when its target goes), VALIDATE (a reference; the target cannot go), JSON or NULL, which clears the field.

@@ -72,6 +72,8 @@ struct RecordImport {
     var startLine: Int
     var path: String
 
+    private var place: String { path == "-" ? "standard input" : path }
+
     /// How long a batch is tried again while nodes fail over, in seconds.
     private static let patienceSeconds = 60.0
     /// A batch is sent before its body comes near the server's limit.
@@ -107,8 +109,11 @@ struct RecordImport {
         } catch let error where error is CommandFailure || error is ServiceClientError {
             progress.abandon()
             throw CommandFailure(
-                "\(error)\nerror: stopped: \(saved) records are saved, every line before line "
-                    + "\(resumeLine) among them; go on with --start-line \(resumeLine)")
+                "\(error)\nerror: stopped: "
+                    + (saved == 0
+                        ? "nothing was saved"
+                        : "\(saved) records are saved, every line before line \(resumeLine) among them; go on with "
+                            + "--start-line \(resumeLine)"))
         }
         progress.finish("imported \(saved) records")
         return saved
@@ -129,7 +134,7 @@ struct RecordImport {
                 throw JSONError(position: 0, expected: "an object of fields", found: error.message)
             }
         } catch {
-            throw CommandFailure("\(path), line \(number): \(error)")
+            throw CommandFailure("\(place), line \(number): \(error)")
         }
         // Without a name nothing can be there already.
         let kind = object.recordName == nil ? Existing.create : existing
@@ -154,7 +159,7 @@ struct RecordImport {
         var problems: [String] = []
         for (line, record) in zip(batch.lines, records) {
             guard let failure = ServiceResponse.failures(in: [record]).first else { continue }
-            problems.append("\(path), line \(line): \(failure)")
+            problems.append("\(place), line \(line): \(failure)")
         }
         guard problems.isEmpty else {
             let shown = problems.prefix(5).joined(separator: "\nerror: ")

@@ -5,6 +5,7 @@ import CoreMetrics
 import Directory
 import Foundation
 import Logging
+import NIOCore
 import PeerTransport
 import RecordModel
 import Service
@@ -33,7 +34,10 @@ struct ServeCommand: AsyncParsableCommand {
     @Option(help: "The data folder (default: zonekeeper-data; with --config: node-<id> in the configuration's `data`).")
     var data: String?
 
-    @Option(help: "Where to listen (default: 127.0.0.1; with --config: the node's `host`).")
+    @Option(
+        help: ArgumentHelp(
+            "Where to listen (default: 127.0.0.1; with --config: the node's `host`).",
+            discussion: "With 0.0.0.0 other machines reach it, and a new certificate names this one."))
     var host: String?
 
     @Option(help: "The client port; without --config only (default: 24000).")
@@ -203,11 +207,15 @@ struct ServeCommand: AsyncParsableCommand {
     /// A store of one node; what is missing of its files is made.
     private func singlePlan() throws -> NodePlan {
         // A wildcard is where a node listens, not where anyone reaches it.
-        let reachedAt = host.flatMap { ClusterFile.Node.isWildcard($0) ? nil : $0 } ?? "127.0.0.1"
+        let isEverywhere = host.map(ClusterFile.Node.isWildcard) ?? false
+        let reachedAt = isEverywhere ? "127.0.0.1" : host ?? "127.0.0.1"
         let node = ClusterFile.Node(id: 1, host: reachedAt, clientPort: port ?? 24_000, peerPort: peerPort ?? 24_100)
         let file = ClusterFile(
             name: "single", data: data ?? "zonekeeper-data", shards: ClusterFile.defaultShards, replicas: 1,
             nodes: [node])
+        // Before anything is made.
+        try Self.check("--port", node.clientPort, on: isEverywhere ? "0.0.0.0" : reachedAt)
+        try Self.check("--peer-port", node.peerPort, on: "127.0.0.1")
         let folder = Paths.absolute(file.data)
         do throws(DiskError) {
             try makeFolder(at: folder)
@@ -216,7 +224,9 @@ struct ServeCommand: AsyncParsableCommand {
                 "the data folder \(folder) cannot be made: \(error.reason). Name a folder that this user may write to")
         }
         let certificates = certs ?? folder + "/certs"
-        _ = try CertificateMaking.makeMissing(in: certificates, name: file.name, nodes: [(node.id, node.host)])
+        let others = isEverywhere ? try MachineNames.all() : []
+        _ = try CertificateMaking.makeMissing(
+            in: certificates, name: file.name, nodes: [(node.id, [node.host] + others)])
         let tokenFile = adminTokenFile ?? folder + "/admin.token"
         try AdministratorSecret.makeIfMissing(at: tokenFile)
         var plan = plan(
@@ -224,8 +234,15 @@ struct ServeCommand: AsyncParsableCommand {
         plan.settings.encryptionKey = try encryptionKey(in: certificates)
         // The only node has no peers, so nobody needs to reach this port.
         plan.settings.peerListenHost = "127.0.0.1"
-        plan.greeting = Self.greeting(url: node.clientURL, authority: certificates + "/client-ca.pem", token: tokenFile)
+        plan.greeting = Self.greeting(
+            url: node.clientURL, others: others, authority: certificates + "/client-ca.pem", token: tokenFile)
         return plan
+    }
+
+    /// - Throws: `CommandFailure` where the port cannot be listened on.
+    private static func check(_ option: String, _ port: Int, on host: String) throws(CommandFailure) {
+        guard let problem = PortCheck.problem(host: host, port: port) else { return }
+        throw CommandFailure("port \(port) on \(host) \(problem): stop what uses it, or choose another with \(option)")
     }
 
     /// The cluster's encryption key. A folder of certificates may be without it: then encrypted fields fail, and say
@@ -255,9 +272,10 @@ struct ServeCommand: AsyncParsableCommand {
         return NodePlan(settings: settings, web: web, administratorSecret: secret)
     }
 
-    private static func greeting(url: String, authority: String, token: String) -> String {
+    /// - Parameter others: what other machines may call this one.
+    private static func greeting(url: String, others: [String], authority: String, token: String) -> String {
         """
-        Zonekeeper serves \(url)
+        Zonekeeper serves \(url)\(others.isEmpty ? "" : ", for other machines at " + others.joined(separator: ", "))
           certificate authority  \(authority)
           administrator's token  \(token)
 
@@ -270,6 +288,28 @@ struct ServeCommand: AsyncParsableCommand {
           zonekeeper token create --session --user ada
         Stop it with Ctrl-C.
         """
+    }
+}
+
+/// What other machines may call this one.
+enum MachineNames {
+    /// The host name, and the addresses that are not for this machine or its link alone.
+    static func all() throws -> [String] {
+        let addresses = try System.enumerateDevices().compactMap { $0.address?.ipAddress }
+        let reachable = addresses.filter { !$0.hasPrefix("127.") && $0 != "::1" && !$0.hasPrefix("fe80:") }
+        return Array(Set(reachable)).sorted() + [hostName].filter(isHostName)
+    }
+
+    private static var hostName: String {
+        var system = utsname()
+        uname(&system)
+        return withUnsafeBytes(of: system.nodename) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
+    }
+
+    /// Whether a certificate can name it.
+    private static func isHostName(_ name: String) -> Bool {
+        !name.isEmpty && name != "localhost"
+            && name.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber) || $0 == "-" || $0 == "." }
     }
 }
 

@@ -6,10 +6,13 @@ struct CommandFailure: Error, CustomStringConvertible {
     var message: String
     /// Whether what was asked for may have been done nevertheless.
     var isOutcomeUnknown: Bool
+    /// The server's answer, where that says it.
+    var answer: [UInt8]?
 
-    init(_ message: String, isOutcomeUnknown: Bool = false) {
+    init(_ message: String, isOutcomeUnknown: Bool = false, answer: [UInt8]? = nil) {
         self.message = message
         self.isOutcomeUnknown = isOutcomeUnknown
+        self.answer = answer
     }
 
     var description: String { message }
@@ -20,7 +23,11 @@ enum Console {
     /// `error: ...`
     static func error(_ message: String) { note("error: \(message)") }
 
-    static func note(_ line: String) { write(line + "\n") }
+    /// What was printed before stands before it.
+    static func note(_ line: String) {
+        fflush(nil)
+        write(line + "\n")
+    }
 
     /// Whether standard error is a terminal.
     static var isTerminal: Bool { isatty(STDERR_FILENO) == 1 }
@@ -84,6 +91,11 @@ extension String {
     func replacingPrefix(_ prefix: String, with other: String) -> String {
         hasPrefix(prefix) ? other + dropFirst(prefix.count) : self
     }
+}
+
+extension Sequence where Element: BinaryInteger {
+    /// Ids as people read them: ascending, with commas between.
+    var listed: String { sorted().map { "\($0)" }.joined(separator: ", ") }
 }
 
 /// Rows under headings, in columns as wide as their widest cell.

@@ -16,9 +16,13 @@ struct LiveFrame: Sendable {
         var parts = [
             "\(String(snapshot.seconds, digits: 0)) s", "\(second.sent)/s sent", "\(second.accepted)/s accepted",
             "\(second.throttled)/s throttled", "\(second.failed + second.unanswered)/s failed",
-            "p50 \(String(milliseconds: second.p50)) ms", "p99 \(String(milliseconds: second.p99)) ms",
         ]
-        if let remaining = snapshot.budget?.remaining { parts.append("budget \(LoadReport.short(remaining))") }
+        if let p50 = second.p50, let p99 = second.p99 {
+            parts += ["p50 \(String(milliseconds: p50)) ms", "p99 \(String(milliseconds: p99)) ms"]
+        }
+        if let remaining = snapshot.budget?.remaining {
+            parts.append("\(LoadReport.short(remaining)) of the limit left")
+        }
         return parts.joined(separator: ", ")
     }
 

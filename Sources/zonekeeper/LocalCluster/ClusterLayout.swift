@@ -82,8 +82,8 @@ enum CertificateMaking {
 
     /// Makes the authorities, each node's certificates and the encryption key where they are not there; what is there
     /// is left as it is. A key is made only before there is data.
-    /// - Parameter nodes: each node's id, and where clients reach it.
-    static func makeMissing(in folder: String, name: String, nodes: [(id: UInt64, host: String?)]) throws -> Made {
+    /// - Parameter nodes: each node's id, and the names and addresses at which clients reach it.
+    static func makeMissing(in folder: String, name: String, nodes: [(id: UInt64, hosts: [String])]) throws -> Made {
         var made = Made()
         let now = Date()
         let missing = nodes.filter { !Paths.exists("\(folder)/node-\($0.id)") }
@@ -103,7 +103,7 @@ enum CertificateMaking {
             made.authorities = true
         }
         for node in missing {
-            try certificates.issueNode(nodeID: node.id, hosts: [node.host].compactMap(\.self), now: now)
+            try certificates.issueNode(nodeID: node.id, hosts: node.hosts, now: now)
             made.nodes.append(node.id)
         }
         return made
@@ -111,7 +111,7 @@ enum CertificateMaking {
 
     static func makeMissing(for layout: ClusterLayout) throws -> Made {
         try makeMissing(
-            in: layout.certificates, name: layout.file.name, nodes: layout.file.nodes.map { ($0.id, $0.host) })
+            in: layout.certificates, name: layout.file.name, nodes: layout.file.nodes.map { ($0.id, [$0.host]) })
     }
 }
 

@@ -26,20 +26,26 @@ struct LocalCluster {
         return started
     }
 
-    /// Waits until every node is ready, and says how far it has come.
+    /// Waits until every node is ready, but those that the cluster removed, and says how far it has come.
     /// - Throws: `CommandFailure` with the end of a node's log, when that node ends or the time is over.
     func awaitReady(_ started: [UInt64: Int32], timeoutSeconds: Int) async throws -> [NodeStatus] {
         let clock = ContinuousClock()
         let end = clock.now + .seconds(timeoutSeconds)
         var progress = ProgressLine()
+        var removed: Set<UInt64> = []
         while true {
             for process in processes {
-                guard let pid = started[process.node.id], let how = DetachedProcess.end(of: pid) else { continue }
+                let id = process.node.id
+                guard let pid = started[id], let how = DetachedProcess.end(of: pid) else { continue }
                 progress.abandon()
                 unlink(layout.pidFile(of: process.node))
-                throw CommandFailure("node \(process.node.id) ended with \(how). Its log ends:\n\(process.logTail())")
+                guard how == .exited(NodeRunner.excludedExitCode) else {
+                    throw CommandFailure("node \(id) ended with \(how). Its log ends:\n\(process.logTail())")
+                }
+                removed.insert(id)
+                Console.note("node \(id) was removed from the cluster: take it out of \(layout.path)")
             }
-            let statuses = try await statuses()
+            let statuses = try await statuses().filter { !removed.contains($0.id) }
             let ready = statuses.count { $0.state == .ready }
             if ready == statuses.count {
                 progress.finish("\(ready) of \(statuses.count) nodes ready")
@@ -47,22 +53,24 @@ struct LocalCluster {
             }
             guard clock.now < end else {
                 progress.abandon()
-                let late = processes.filter { process in
-                    statuses.contains { $0.id == process.node.id && $0.state != .ready }
-                }
-                let logs = late.map { "node \($0.node.id), log \(layout.log(of: $0.node)):\n\($0.logTail())" }
-                throw CommandFailure(
-                    "\(ready) of \(statuses.count) nodes are ready after \(timeoutSeconds) s.\n"
-                        + logs.joined(separator: "\n"))
+                throw late(statuses, timeoutSeconds)
             }
             progress.show("waiting for nodes: \(ready) of \(statuses.count) ready")
             try await Task.sleep(for: .milliseconds(200))
         }
     }
 
+    private func late(_ statuses: [NodeStatus], _ seconds: Int) -> CommandFailure {
+        let late = processes.filter { process in statuses.contains { $0.id == process.node.id && $0.state != .ready } }
+        let logs = late.map { "node \($0.node.id), log \(layout.log(of: $0.node)):\n\($0.logTail())" }
+        return CommandFailure(
+            "\(statuses.count - late.count) of \(statuses.count) nodes are ready after \(seconds) s.\n"
+                + logs.joined(separator: "\n"))
+    }
+
     /// Stops the nodes that run.
     /// - Returns: the ids of those that did.
-    /// - Throws: `CommandFailure` naming the nodes that have not stopped in time.
+    /// - Throws: `CommandFailure` naming the nodes that have not stopped in time, or that `cluster up` did not start.
     func stop(timeoutSeconds: Int, isForced: Bool) async throws -> [UInt64] {
         let running = processes.compactMap { process in process.pid.map { (process: process, pid: $0) } }
         for (_, pid) in running { kill(pid, SIGTERM) }
@@ -77,9 +85,8 @@ struct LocalCluster {
             if clock.now >= end {
                 guard isForced, !isKilled else {
                     progress.abandon()
-                    let ids = left.map { "\($0.process.node.id)" }.joined(separator: ", ")
                     throw CommandFailure(
-                        "node \(ids) has not stopped within \(timeoutSeconds) s"
+                        "node \(left.map(\.process.node.id).listed) has not stopped within \(timeoutSeconds) s"
                             + (isForced ? ", not even killed" : ": wait, or kill it with --force"))
                 }
                 for (_, pid) in left { kill(pid, SIGKILL) }
@@ -90,9 +97,21 @@ struct LocalCluster {
             progress.show("stopping: \(running.count - left.count) of \(running.count) nodes stopped")
             try await Task.sleep(for: .milliseconds(100))
         }
-        for process in processes { unlink(layout.pidFile(of: process.node)) }
+        for (process, _) in running { unlink(layout.pidFile(of: process.node)) }
         if !running.isEmpty { progress.finish("\(running.count) of \(running.count) nodes stopped") }
+        try checkNoneIsLeft()
         return running.map(\.process.node.id)
+    }
+
+    /// - Throws: `CommandFailure` naming the processes that hold a node's data, and that no pid file names.
+    private func checkNoneIsLeft() throws(CommandFailure) {
+        let left = processes.compactMap { process in
+            process.holder.map { "node \(process.node.id) runs as process \($0)" }
+        }
+        guard !left.isEmpty else { return }
+        throw CommandFailure(
+            "\(left.joined(separator: ", ")), which `cluster up` did not start or whose pid file is gone: stop it by its "
+                + "number, with `kill`")
     }
 }
 
@@ -250,7 +269,8 @@ struct NodeStatus: Hashable, Sendable {
     private mutating func take(detailsFrom client: ServiceClient) async {
         let request = ServiceRequest.once("/admin/1/status", isAdministrative: true, seconds: 2)
         guard let json = try? await client.send(request).json() else { return }
-        let replicas = json["replicas"]?.array ?? []
+        // A replica that has applied nothing is on its way here, and at no level yet.
+        let replicas = (json["replicas"]?.array ?? []).filter { $0["appliedIndex"] != .integer(0) }
         version = json["version"]?.string ?? ""
         obstacle = json["obstacle"]?.string
         assets = MissingAssets(json["assets"])

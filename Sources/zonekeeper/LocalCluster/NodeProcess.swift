@@ -20,11 +20,31 @@ struct NodeProcess: Sendable {
     /// The arguments under which the node runs, after the program's own name.
     var arguments: [String] { ["serve", "--config", layout.path, "--node", "\(node.id)"] }
 
-    /// Whether a process is this node, by its command line. A zombie has none.
+    /// Whether a process is this node: by its command line, which a zombie has not, or, where that names another
+    /// configuration file, by the data folder that it holds.
     func isOurs(_ pid: Int32) -> Bool {
-        guard pid > 1, let bytes = FileManager.default.contents(atPath: "/proc/\(pid)/cmdline") else { return false }
-        let line = bytes.split(separator: 0).map { String(decoding: $0, as: UTF8.self) }
-        return Array(line.dropFirst().prefix(arguments.count)) == arguments
+        guard let words = Self.words(of: pid) else { return false }
+        return Array(words.prefix(arguments.count)) == arguments || holdsFolder(pid)
+    }
+
+    /// The process that holds the node's data folder, whoever started it; nil where none does.
+    var holder: Int32? {
+        let numbers = (try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []
+        return numbers.compactMap(Int32.init).first { Self.words(of: $0) != nil && holdsFolder($0) }
+    }
+
+    /// The words after the program's name of a process that serves; nil for any other.
+    private static func words(of pid: Int32) -> [String]? {
+        guard pid > 1, let bytes = FileManager.default.contents(atPath: "/proc/\(pid)/cmdline") else { return nil }
+        let words = bytes.split(separator: 0).dropFirst().map { String(decoding: $0, as: UTF8.self) }
+        return words.first == "serve" ? words : nil
+    }
+
+    /// Whether the lock of the node's data folder is among a process's open files.
+    private func holdsFolder(_ pid: Int32) -> Bool {
+        guard let lock = FileIdentity(layout.folder(of: node) + "/log/lock") else { return false }
+        let files = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(pid)/fd")) ?? []
+        return files.contains { FileIdentity("/proc/\(pid)/fd/\($0)") == lock }
     }
 
     /// Starts the node as a process of its own session, so that it outlives this one and its terminal, and writes the
@@ -43,11 +63,25 @@ struct NodeProcess: Sendable {
         return pid
     }
 
-    /// The last lines of the node's log.
+    /// The last lines of the node's log; of what is ordinary none, where there is anything else.
     func logTail(lines: Int = 12) -> String {
         guard let bytes = try? readWholeFile(at: layout.log(of: node)) else { return "" }
-        let text = String(decoding: bytes.suffix(16_384), as: UTF8.self)
-        return text.split(separator: "\n").suffix(lines).map { "  " + $0 }.joined(separator: "\n")
+        let all = String(decoding: bytes.suffix(16_384), as: UTF8.self).split(separator: "\n")
+        let telling = all.filter { !$0.contains(" info zonekeeper: ") }
+        return (telling.isEmpty ? all : telling).suffix(lines).map { "  " + $0 }.joined(separator: "\n")
+    }
+}
+
+/// What makes two paths the same file.
+private struct FileIdentity: Equatable {
+    private let device: dev_t
+    private let number: ino_t
+
+    /// Nil where there is no such file, or it may not be looked at.
+    init?(_ path: String) {
+        var status = stat()
+        guard stat(path, &status) == 0 else { return nil }
+        (device, number) = (status.st_dev, status.st_ino)
     }
 }
 
@@ -89,12 +123,25 @@ enum DetachedProcess {
         return pid
     }
 
+    /// How a child of this process ended.
+    enum End: Hashable, CustomStringConvertible {
+        case exited(Int32)
+        case killed(signal: Int32)
+
+        var description: String {
+            switch self {
+            case .exited(let code): "exit code \(code)"
+            case .killed(let signal): "signal \(signal)"
+            }
+        }
+    }
+
     /// How a child of this process ended; nil while it runs.
-    static func end(of pid: pid_t) -> String? {
+    static func end(of pid: pid_t) -> End? {
         var status: Int32 = 0
         guard waitpid(pid, &status, WNOHANG) == pid else { return nil }
         let signal = status & 0x7F
-        return signal == 0 ? "exit code \(status >> 8 & 0xFF)" : "signal \(signal)"
+        return signal == 0 ? .exited(status >> 8 & 0xFF) : .killed(signal: signal)
     }
 }
 
