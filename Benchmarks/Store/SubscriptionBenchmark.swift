@@ -19,7 +19,7 @@ struct SubscriptionCommand: ParsableCommand {
         var open = try [0, 10, 10_000].map { count in
             (name: "public, \(count) subscriptions to EQUALS", shard: try SubscribedShard(watchers: count))
         }
-        for comparator in [Comparator.greaterThan, .lessThan, .in] {
+        for comparator in [RecordModel.Comparator.greaterThan, .lessThan, .in] {
             open.append(
                 (
                     name: "public, 10000 subscriptions to \(comparator.rawValue)",
@@ -56,7 +56,7 @@ private struct SubscribedShard {
     ///   - isPrivate: whether the records are in a custom zone of a user's.
     ///   - level: below that of webhooks nobody looks for those who watch the databases of all users.
     init(
-        watchers: Int = 0, _ comparator: Comparator = .equals, isPrivate: Bool = false,
+        watchers: Int = 0, _ comparator: RecordModel.Comparator = .equals, isPrivate: Bool = false,
         at level: FeatureLevel = FeatureLevel.supported.upperBound
     ) throws {
         queue = try DatabaseQueue()
@@ -90,7 +90,7 @@ private struct SubscribedShard {
         }
     }
 
-    private static func watcher(_ number: Int, _ comparator: Comparator) -> Watcher {
+    private static func watcher(_ number: Int, _ comparator: RecordModel.Comparator) -> Watcher {
         var subscription = Subscription(id: "s", scope: .public, kind: .query)
         subscription.recordType = "Item"
         // No record has a rank below 0, nor one of a thousand millions.
