@@ -19,7 +19,7 @@ struct SubscriptionCommand: ParsableCommand {
         var open = try [0, 10, 10_000].map { count in
             (name: "public, \(count) subscriptions to EQUALS", shard: try SubscribedShard(watchers: count))
         }
-        for comparator in [Comparator.greaterThan, .lessThan, .in] {
+        for comparator in [RecordModel.Comparator.greaterThan, .lessThan, .in] {
             open.append(
                 (
                     name: "public, 10000 subscriptions to \(comparator.rawValue)",
