@@ -195,5 +195,38 @@ extension Conformance {
             try await place.set(["transferBytesPerMonth": 1_000_000])
             #expect(try await place.write("b", 10, in: space) == nil)
         }
+
+        @Test("what is refused uses up nothing of the month's transfer, whoever sends it")
+        func refusedTransfer() async throws {
+            let place = try await Place(["transferBytesPerMonth": 60_000, "transferBytesPerUser": 0])
+            let space = place.space.inPublic
+            for caller in [space, space.anonymous] {
+                let unknown = try await caller.call(
+                    "records/nothing", ["x": .string(String(repeating: "x", count: 90_000))])
+                #expect(unknown.status == 404)
+                let malformed = try await caller.call(
+                    "records/modify", ["operations": .string(String(repeating: "x", count: 90_000))])
+                #expect(malformed.status == 400)
+                // Only a record that is there can be updated.
+                let update = Space.operation(
+                    "forceUpdate", "a", ["no such field": ["value": .string(String(repeating: "x", count: 90_000))]])
+                #expect(try await caller.modify([update]).json["records"]?.array?.first?["serverErrorCode"] != nil)
+            }
+            #expect(try await place.write("a", 2_000, in: space) == nil)
+        }
+
+        @Test("callers without a session use a quarter of the month's transfer, and then it is they who are refused")
+        func strangersTransfer() async throws {
+            let place = try await Place(["transferBytesPerMonth": 60_000, "transferBytesPerUser": 0])
+            let space = place.space.inPublic
+            #expect(try await place.write("a", 8_000, in: space) == nil)
+            // 80 kB are read, 15 kB of them count.
+            for _ in 0..<10 { #expect(try await space.anonymous.lookup("a").code == nil) }
+            expectFailure(
+                try await space.anonymous.modify([Space.operation("create", "b")]), 413, "QUOTA_EXCEEDED",
+                "callers without a session")
+            #expect(try await place.write("b", 2_000, in: space) == nil)
+            #expect(try await space.anonymous.lookup("b").code == nil, "reading goes on")
+        }
     }
 }

@@ -168,6 +168,31 @@ struct SchemaExtensionTests {
         #expect(refusal?.reason.contains("it would have 1048578 bytes, at most 1048576") == true)
     }
 
+    @Test("operations of one request add together what there is room for, and the rest adds nothing")
+    func sizeOfSeveral() throws {
+        let field = "f" + String(repeating: "x", count: 250)
+        let records = ["A", "B", "C"].map { #"{"recordType":"\#($0)","fields":{"\#(field)":{"value":1}}}"# }
+        let two = try #require(try extended(Schema(), records[0], records[1]))
+        let room = String(repeating: "z", count: Limits.schemaBytesMax - two.encodedSize - 5)
+        let schema = Schema(roles: [room])
+        let grown = try #require(try extended(schema, records[0], records[1], records[2]))
+        #expect(grown.types == two.types && grown.encodedSize <= Limits.schemaBytesMax)
+        #expect(grown.encodedSize > Limits.schemaBytesMax - 5)
+        // What one operation adds to a type leaves less for another.
+        let more = #"{"recordType":"A","fields":{"more":{"value":1}}}"#
+        #expect(try extended(schema, records[0], more, records[1])?.types.map(\.name) == ["A"])
+    }
+
+    @Test("where the bytes of a schema are known, they are believed")
+    func knownSize() throws {
+        let operation = try #require(try operations(#"{"recordType":"New"}"#).first)
+        let full = RecordOperation.Place(
+            container: "c", environment: .development, scope: .private, zone: ZoneID(),
+            schemaBytes: Limits.schemaBytesMax)
+        let error = #expect(throws: ServiceError.self) { try operation.values(in: Schema(), at: full) }
+        #expect(error?.code == .badRequest && error?.reason.contains("it would have") == true)
+    }
+
     @Test("the size of a schema is that of its encoding")
     func encodedSize() throws {
         var numbers = SeededNumbers(state: 7)

@@ -76,20 +76,54 @@ struct UnsavedUploadsTests {
         #expect(uploads.use(of: "_u", in: "c", now: 0).open == uploads.userOpenMax)
         try uploads.begin(other, limit: .max, now: 0)
         #expect(uploads.use(of: "_v", in: "c", now: 0).open == 1 && uploads.open(in: "c") == uploads.userOpenMax + 1)
+        uploads.end(other, size: 0)
         uploads.end(owner, size: 0)
         try uploads.begin(owner, limit: .max, now: 0)
     }
 
+    /// Begins uploads of users of a container until one is refused.
+    /// - Parameter each: how many uploads each user tries.
+    /// - Returns: how many began.
+    private func fill(_ container: String, users: Int, each: Int) throws -> Int {
+        var begun = 0
+        for user in 0..<users {
+            for _ in 0..<each {
+                let owner = UnsavedUploads.Owner(container: container, user: "_\(user)")
+                if (try? uploads.begin(owner, limit: .max, now: 0)) != nil { begun += 1 }
+            }
+        }
+        return begun
+    }
+
     @Test("a container has half of the uploads that a node takes at once, however many users they are of")
     func container() throws {
-        func user(_ number: Int, of container: String = "c") -> UnsavedUploads.Owner {
-            UnsavedUploads.Owner(container: container, user: "_\(number)")
+        func user(_ number: Int) -> UnsavedUploads.Owner {
+            UnsavedUploads.Owner(container: "c", user: "_\(number)")
         }
-        for number in 0..<32 { try uploads.begin(user(number), limit: .max, now: 0) }
-        expectRefusal(.throttled) { try uploads.begin(user(32), limit: .max, now: 0) }
-        for number in 0..<32 { try uploads.begin(user(number, of: "d"), limit: .max, now: 0) }
+        #expect(try fill("c", users: 40, each: 1) == 32)
         uploads.end(user(7), size: 10)
         try uploads.begin(user(32), limit: .max, now: 0)
         expectRefusal(.throttled) { try uploads.begin(user(7), limit: .max, now: 0) }
+    }
+
+    @Test("once half of the places is taken a container gets a quarter, and the last eighth is for new ones")
+    func sharedByContainers() throws {
+        #expect(try fill("c", users: 40, each: 1) == 32)
+        #expect(try fill("d", users: 40, each: 1) == 16)
+        #expect(try fill("e", users: 40, each: 1) == 8, "seven eighths are taken")
+        #expect(try fill("f", users: 40, each: 1) == 1)
+        for _ in 0..<8 { uploads.end(UnsavedUploads.Owner(container: "c", user: "_0"), size: 0) }
+        #expect(try fill("c", users: 40, each: 1) == 0, "it has more than a quarter")
+        #expect(try fill("f", users: 40, each: 1) == 7)
+    }
+
+    @Test("two users take three quarters of a container's places at most, and another user finds one")
+    func sharedByUsers() throws {
+        #expect(try fill("c", users: 2, each: 32) == 24)
+        #expect(try fill("c", users: 3, each: 32) == 4, "the third one's, before the last eighth")
+        try uploads.begin(UnsavedUploads.Owner(container: "c", user: "_9"), limit: .max, now: 0)
+        expectRefusal(.throttled) {
+            try uploads.begin(UnsavedUploads.Owner(container: "c", user: "_9"), limit: .max, now: 0)
+        }
     }
 }

@@ -35,8 +35,7 @@ struct HeldBytesTests {
         (limits.unsentBytesPerAddressMax, limits.unsentBytesMax) = (800, 2_000)
         let book = ConnectionBook(limits: limits)
         func load(_ address: UInt32) -> AddressLoad? {
-            guard case .served(let load) = book.enter(.v4(address)) else { return nil }
-            return load
+            book.enter(.v4(address), now: .now()) {}?.load
         }
         guard let greedy = load(1), let same = load(1), let modest = load(2), let third = load(3) else {
             Issue.record("nobody was served")

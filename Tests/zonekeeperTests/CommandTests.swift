@@ -67,6 +67,7 @@ struct CommandTests {
             (["requests", "list", "--trace", "4bf92f3577b34da6a3ce929d0e0e4736"], "RequestsListCommand"),
             (["serve", "--trace-sample", "0.01", "--trace-folder", "t", "--trace-megabytes", "8"], "ServeCommand"),
             (["serve", "--request-log-megabytes", "0"], "ServeCommand"),
+            (["serve", "--origin", "https://zk.example.com:8443"], "ServeCommand"),
             (["serve", "--connections-max", "20000", "--connections-per-address-max", "600"], "ServeCommand"),
         ])
     func known(arguments: [String], type: String) throws {
@@ -112,6 +113,7 @@ struct CommandTests {
             ["asset", "get", "r"], ["asset", "get", "r", "f", "--number", "0"],
             ["subscription", "create"], ["subscription", "delete"], ["serve", "--connections-max", "0"],
             ["serve", "--connections-per-address-max", "x"], ["serve", "--trace-sample", "1.5"],
+            ["serve", "--origin", "http://zk.example.com"], ["serve", "--origin", "https://zk.example.com/a"],
             ["serve", "--request-log-megabytes", "x"], ["serve", "--trace-folder", "t"],
             ["serve", "--trace-sample", "0", "--trace-megabytes", "1"],
             ["usage", "--types", "--days"],

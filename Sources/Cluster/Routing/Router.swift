@@ -228,7 +228,7 @@ package final class Router: Sendable {
         _ group: GroupID, isWrite: Bool, by deadline: Deadline, _ attempt: (NodeID) async -> Attempt
     ) async throws(ClusterError) -> [UInt8] {
         var tries = 0
-        var lastReason = "the group has no leader"
+        var lastReason = "the request's time was over before anything was sent to group \(group)"
         while platform.clock.now < deadline.time {
             let node = target(of: group, try: tries)
             tries += 1

@@ -35,7 +35,7 @@ package struct Schema: Hashable, Sendable, WireMessage {
 
     /// The bytes of its encoding; without the versions in which types and fields came, which only the directory knows.
     package var encodedSize: Int {
-        roles.reduce(0) { $0 + fieldSize($1.utf8.count) } + types.reduce(0) { $0 + fieldSize($1.encodedSize) }
+        roles.reduce(0) { $0 + fieldSize($1.utf8.count) } + types.reduce(0) { $0 + $1.sizeInSchema }
     }
 }
 
@@ -83,10 +83,13 @@ package struct RecordType: Hashable, Sendable, WireMessage {
         self = RecordType(name: name, fields: fields, grants: grants, addedIn: addedIn)
     }
 
-    fileprivate var encodedSize: Int {
+    private var encodedSize: Int {
         fieldSize(name.utf8.count) + fields.reduce(0) { $0 + fieldSize($1.encodedSize) }
             + grants.reduce(0) { $0 + fieldSize($1.encodedSize) }
     }
+
+    /// The bytes that the type adds to a schema.
+    var sizeInSchema: Int { fieldSize(encodedSize) }
 }
 
 /// One field of a record type.

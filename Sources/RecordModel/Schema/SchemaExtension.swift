@@ -7,21 +7,37 @@ package enum SchemaExtension {
     /// The schema with what the operations need; nil if they need nothing that it lacks.
     ///
     /// An operation whose values cannot be understood, or that would exceed a limit of schemas, adds nothing; it fails
-    /// on its own later (`RecordOperation.values(in:at:)`).
+    /// on its own later (`RecordOperation.values(in:at:)`). The schema is gone through once; each operation costs what
+    /// its own type has.
     /// - Parameter scope: the database of the operations; a public one has no encrypted fields.
     package static func extended(
         _ schema: Schema, by operations: [RecordOperation], scope: Scope = .private
     ) -> Schema? {
-        guard operations.contains(where: { lacks($0, in: schema) }) else { return nil }
-        var result: Schema?
+        guard isNeeded(by: operations, in: schema) else { return nil }
+        var types = Dictionary(schema.types.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
+        var (size, isExtended) = (schema.encodedSize, false)
         // A field that one operation adds may be what another, before it, could not be understood without: so twice,
         // and no more, since what a request may cost is bounded.
         for _ in 0..<2 {
-            for operation in operations where lacks(operation, in: result ?? schema) {
-                if let next = try? extended(result ?? schema, by: operation, scope) { result = next }
+            for operation in operations {
+                guard let name = operation.recordType else { continue }
+                let old = types[name]
+                guard lacks(operation, in: old),
+                    let next = try? extended(old, by: operation, Room(types: types.count, bytes: size), scope)
+                else { continue }
+                size += next.sizeInSchema - (old?.sizeInSchema ?? 0)
+                types[name] = next
+                isExtended = true
             }
         }
-        return result
+        return isExtended ? Schema(roles: schema.roles, types: Array(types.values)) : nil
+    }
+
+    /// Whether an operation needs a type or a field that is not there.
+    package static func isNeeded(by operations: [RecordOperation], in schema: Schema) -> Bool {
+        operations.contains { operation in
+            lacks(operation, in: operation.recordType.flatMap { schema.type(named: $0) })
+        }
     }
 
     /// What one schema has and an earlier one lacks, in words for the audit log: `Note, Item.title`.
@@ -42,10 +58,16 @@ package enum SchemaExtension {
         return additions.joined(separator: ", ")
     }
 
-    /// Whether the operation needs a type or a field that is not there.
-    private static func lacks(_ operation: RecordOperation, in schema: Schema) -> Bool {
-        guard !operation.kind.isDelete, let name = operation.recordType else { return false }
-        guard let type = schema.type(named: name) else { return operation.kind.mayCreate }
+    /// What a schema has, as far as that limits what is added.
+    private struct Room {
+        var types: Int
+        var bytes: Int
+    }
+
+    /// - Parameter type: the operation's; nil where the schema has none of the name.
+    private static func lacks(_ operation: RecordOperation, in type: RecordType?) -> Bool {
+        guard !operation.kind.isDelete, operation.recordType != nil else { return false }
+        guard let type else { return operation.kind.mayCreate }
         let table = FieldTable(type, asking: operation.fields.count)
         return operation.fields.contains { isNew($0, in: table) }
     }
@@ -55,22 +77,13 @@ package enum SchemaExtension {
         field.value != nil && SystemField(rawValue: field.name) == nil && type[field.name] == nil
     }
 
+    /// The operation's type with what it needs.
+    /// - Parameter old: the type as it is; nil where the schema has none of the name.
     private static func extended(
-        _ schema: Schema, by operation: RecordOperation, _ scope: Scope
-    ) throws(ServiceError) -> Schema {
-        guard let name = operation.recordType else { return schema }
-        var type = schema.type(named: name) ?? newType(name)
-        if schema.type(named: name) == nil {
-            if let problem = SchemaRules.problem(name: name, of: .recordType) {
-                throw ServiceError(.badRequest, "recordType: \(problem)")
-            }
-            guard schema.types.count < Limits.typesMax else {
-                throw ServiceError(
-                    .badRequest,
-                    "Cannot create new type \(name) in development schema: it has \(schema.types.count) record types, "
-                        + "at most \(Limits.typesMax)")
-            }
-        }
+        _ old: RecordType?, by operation: RecordOperation, _ room: Room, _ scope: Scope
+    ) throws(ServiceError) -> RecordType {
+        let name = old?.name ?? operation.recordType ?? ""
+        let type = if let old { old } else { try newType(name, room) }
         let table = FieldTable(type, asking: operation.fields.count)
         var fields = type.fields
         for field in operation.fields {
@@ -90,15 +103,24 @@ package enum SchemaExtension {
                 "Cannot create new fields in record type \(name): it would have \(count) fields, at most "
                     + "\(Limits.fieldsMax)")
         }
-        type = RecordType(name: name, fields: fields, grants: type.grants)
-        let result = Schema(roles: schema.roles, types: schema.types.filter { $0.name != name } + [type])
-        if let problem = SchemaRules.problem(sizeOf: result) {
+        let result = RecordType(name: name, fields: fields, grants: type.grants)
+        let size = room.bytes + result.sizeInSchema - (old?.sizeInSchema ?? 0)
+        if let problem = SchemaRules.problem(size: size) {
             throw ServiceError(.badRequest, "Cannot add to record type \(name) in development schema: \(problem)")
         }
         return result
     }
 
-    private static func newType(_ name: String) -> RecordType {
+    private static func newType(_ name: String, _ room: Room) throws(ServiceError) -> RecordType {
+        if let problem = SchemaRules.problem(name: name, of: .recordType) {
+            throw ServiceError(.badRequest, "recordType: \(problem)")
+        }
+        guard room.types < Limits.typesMax else {
+            throw ServiceError(
+                .badRequest,
+                "Cannot create new type \(name) in development schema: it has \(room.types) record types, "
+                    + "at most \(Limits.typesMax)")
+        }
         if name == RecordType.usersName { return .users }
         let recordID = SystemField.recordID
         return RecordType(
@@ -137,15 +159,17 @@ package enum SchemaExtension {
         of operation: RecordOperation, in schema: Schema, at place: RecordOperation.Place
     ) -> ServiceError? {
         guard let name = operation.recordType, !operation.kind.isDelete else { return nil }
-        if schema.type(named: name) == nil, !operation.kind.mayCreate {
+        let type = schema.type(named: name)
+        if type == nil, !operation.kind.mayCreate {
             return ServiceError(
                 .badRequest, "record type not found: \(name) is not in the schema, so there is no such record",
                 detail: .unknownRecordType)
         }
-        guard lacks(operation, in: schema) else { return nil }
-        guard place.schemaGrows else { return closed(operation, name, schema, place) }
+        guard lacks(operation, in: type) else { return nil }
+        guard place.schemaGrows else { return closed(operation, name, type, place) }
+        let room = Room(types: schema.types.count, bytes: place.schemaBytes ?? schema.encodedSize)
         do throws(ServiceError) {
-            _ = try extended(schema, by: operation, place.scope)
+            _ = try extended(type, by: operation, room, place.scope)
         } catch {
             return error
         }
@@ -155,7 +179,7 @@ package enum SchemaExtension {
     }
 
     private static func closed(
-        _ operation: RecordOperation, _ name: String, _ schema: Schema, _ place: RecordOperation.Place
+        _ operation: RecordOperation, _ name: String, _ type: RecordType?, _ place: RecordOperation.Place
     ) -> ServiceError {
         let environment = place.environment.rawValue
         let advice =
@@ -163,7 +187,7 @@ package enum SchemaExtension {
             ? "add it to the development schema and run `zonekeeper schema deploy --container \(place.container)`"
             : "saves do not change it in this container; add it with `zonekeeper schema import`, or let saves do it with "
                 + "`zonekeeper limits set \(ContainerLimit.schemaGrowthsPerMinute.rawValue)=default`"
-        guard let type = schema.type(named: name) else {
+        guard let type else {
             return ServiceError(.badRequest, "Cannot create new type \(name) in \(environment) schema: \(advice)")
         }
         let table = FieldTable(type, asking: operation.fields.count)

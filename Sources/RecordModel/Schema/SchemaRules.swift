@@ -39,8 +39,10 @@ package enum SchemaRules {
     }
 
     /// Whether a schema is small enough to be kept and sent whole.
-    package static func problem(sizeOf schema: Schema) -> String? {
-        let size = schema.encodedSize
+    package static func problem(sizeOf schema: Schema) -> String? { problem(size: schema.encodedSize) }
+
+    /// Whether a schema of so many bytes is small enough to be kept and sent whole.
+    static func problem(size: Int) -> String? {
         if size <= Limits.schemaBytesMax { return nil }
         return "it would have \(size) bytes, at most \(Limits.schemaBytesMax) are possible; "
             + "remove types and fields that nothing uses, or give shorter names"

@@ -123,11 +123,15 @@ extension RecordOperation {
         package var zone: ZoneID
         /// Whether saves extend the schema; never in production.
         package let schemaGrows: Bool
+        /// The bytes of the schema, where they are known: measuring it anew for each operation is dear.
+        package let schemaBytes: Int?
 
         package init(
-            container: String, environment: Environment, scope: Scope, zone: ZoneID, schemaGrows: Bool = true
+            container: String, environment: Environment, scope: Scope, zone: ZoneID, schemaGrows: Bool = true,
+            schemaBytes: Int? = nil
         ) {
             self.schemaGrows = schemaGrows && environment == .development
+            self.schemaBytes = schemaBytes
             self.container = container
             self.environment = environment
             self.scope = scope

@@ -165,7 +165,9 @@ extension UnsavedUploads {
             LimitExplanation.Rule(
                 name: "\(whom)Uploads", limit: Int64(limit), used: used.map { Int64($0) },
                 fires: used.map { $0 >= limit } ?? false,
-                reason: "uploads of the \(whom) that one node takes at once; further ones are to be tried again")
+                reason:
+                    "uploads of the \(whom) that one node takes at once, half as many while others have much; further ones "
+                    + "are to be tried again")
         }
         return [
             LimitExplanation.Rule(

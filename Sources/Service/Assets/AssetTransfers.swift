@@ -1,4 +1,5 @@
 import Admission
+import Authorization
 package import Cluster
 package import Directory
 import PeerTransport
@@ -50,7 +51,8 @@ package struct AssetTransfers: Sendable {
         try await service.requireContainer(database.container)
         let directory = service.node.directory.snapshot
         try await service.spend(RateKey(container: database.container, kind: .requests), in: directory, &notes)
-        try await service.requireTransfer(for: database, in: directory, by: service.node.deadline())
+        try await service.requireTransfer(
+            for: database, of: ticket.uploader, in: directory, by: service.node.deadline())
         let limit = directory.limits(of: database.container)[.unsavedAssetBytes]
         let owner = UnsavedUploads.Owner(container: database.container, user: ticket.uploader)
         try service.unsavedUploads.begin(owner, limit: limit, now: service.now)
@@ -78,8 +80,10 @@ package struct AssetTransfers: Sendable {
         }
     }
 
-    /// Counts bytes that went to or came from a client.
-    package func carried(_ bytes: Int, for zone: ZoneKey) { service.usage.carried(bytes, for: zone.database) }
+    /// Counts bytes that went to a client: of a URL it is not known who has it.
+    package func carried(_ bytes: Int, for zone: ZoneKey) {
+        service.carried(bytes, for: zone.database, of: Caller.anonymousName)
+    }
 }
 
 /// A file that a client uploads. `finish` or `abandon` ends it.
@@ -110,7 +114,7 @@ package final class IncomingAsset: Sendable {
         guard size <= ticket.bytesMax else { throw Self.tooLarge(ticket.bytesMax) }
         try service.unsavedUploads.grow(owner, by: count, to: size, limit: unsavedBytesMax)
         state.withLock { $0.size = size }
-        service.usage.carried(count, for: ticket.zone.database)
+        service.carried(count, for: ticket.zone.database, of: ticket.uploader)
         do throws(AssetError) { try await file.write(bytes) } catch { throw RequestFailure(error) }
     }
 

@@ -36,7 +36,8 @@ package struct Assets: Sendable {
         if !zone.isDefault, try await service.zoneState(zone, by: request.deadline) == nil {
             throw RequestFailure(.zoneNotFound, "Zone not found: \(zone.name)")
         }
-        try await service.requireTransfer(for: request.key, in: request.directory, by: request.deadline)
+        try await service.requireTransfer(
+            for: request.key, of: request.caller.stampName, in: request.directory, by: request.deadline)
         try await request.judge(in: service) { attempt throws(ServiceError) in
             if let fault = fault(form.tokens, attempt) { throw fault }
         }

@@ -30,8 +30,9 @@ package final class UnsavedUploads: Sendable {
 
     private struct State {
         var accounts: [Owner: Account] = [:]
-        /// Uploads that are under way, by container.
+        /// Uploads that are under way, by container, and all of them.
         var open: [String: Int] = [:]
+        var openInAll = 0
 
         mutating func account(of owner: Owner) -> Account {
             if let account = accounts[owner] { return account }
@@ -46,10 +47,13 @@ package final class UnsavedUploads: Sendable {
         }
     }
 
-    /// Uploads of one container that may be under way at once: half of what the node takes, so that no container keeps
-    /// the others out.
+    /// Uploads that may be under way at once on this node.
+    private let openMax: Int
+    /// Uploads of one container that may be under way at once: half of what the node takes, and less while others have
+    /// much (`mayTake`).
     package let containerOpenMax: Int
-    /// Uploads of one user that may be under way at once: half of those of a container.
+    /// Uploads of one user that may be under way at once: half of those of a container, and less while its other users
+    /// have much.
     package let userOpenMax: Int
     /// Users whose uploads are counted; beyond them the counts start over.
     private static let ownersMax = 100_000
@@ -60,8 +64,17 @@ package final class UnsavedUploads: Sendable {
 
     /// - Parameter uploadsMax: uploads that the node takes at once.
     init(uploadsMax: Int) {
+        openMax = uploadsMax
         containerOpenMax = max(1, uploadsMax / 2)
-        userOpenMax = max(1, uploadsMax / 4)
+        userOpenMax = max(1, containerOpenMax / 2)
+    }
+
+    /// Whether one of several that share places may take another: up to half of them, up to a quarter once half is
+    /// taken, and of the last eighth only its first one.
+    private static func mayTake(another own: Int, of placesMax: Int, taken: Int) -> Bool {
+        if own == 0 { return taken < placesMax }
+        if taken >= placesMax - placesMax / 8 { return false }
+        return own < placesMax / (taken >= placesMax / 2 ? 4 : 2)
     }
 
     /// - Returns: what a file of so many bytes counts for.
@@ -77,10 +90,16 @@ package final class UnsavedUploads: Sendable {
             for (asset, expires) in account.files where expires <= now { account.remove(asset) }
             defer { state.accounts[owner] = account }
             let open = state.open[owner.container] ?? 0
-            if account.open >= userOpenMax { return Self.tooMany(account.open, of: "user") }
-            if open >= containerOpenMax { return Self.tooMany(open, of: "container") }
+            guard Self.mayTake(another: account.open, of: containerOpenMax, taken: open) else {
+                return open < containerOpenMax
+                    ? Self.tooMany(account.open, of: "user") : Self.tooMany(open, of: "container")
+            }
+            guard Self.mayTake(another: open, of: openMax, taken: state.openInAll) else {
+                return Self.tooMany(open, of: "container")
+            }
             if account.bytes + Self.bytesMin > limit { return Self.tooMuch(limit) }
             state.open[owner.container] = open + 1
+            state.openInAll += 1
             account.open += 1
             account.bytes += Self.bytesMin
             return nil
@@ -119,6 +138,7 @@ package final class UnsavedUploads: Sendable {
         state.withLock { state in
             let open = (state.open[owner.container] ?? 0) - 1
             state.open[owner.container] = open > 0 ? open : nil
+            state.openInAll -= 1
             state.change(owner) { account in
                 account.open = max(account.open - 1, 0)
                 account.bytes -= Self.counted(size)
@@ -144,7 +164,8 @@ package final class UnsavedUploads: Sendable {
         RequestFailure(
             ServiceError(
                 .throttled,
-                "\(open) uploads of this \(whom) are under way on this node, which are as many as may be: wait for one to end",
+                "\(open) uploads of this \(whom) are under way on this node, which are as many as may be beside others: "
+                    + "wait for one to end",
                 retryAfterSeconds: 1))
     }
 

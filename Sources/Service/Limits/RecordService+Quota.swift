@@ -1,3 +1,4 @@
+import Authorization
 import Cluster
 package import Directory
 import RaftCore
@@ -78,21 +79,48 @@ extension RecordService {
         usage.warn(database, QuotaWarning(cap: cap, free: free), now: now) { text in peerExchange.warn(text) }
     }
 
-    /// - Throws: `QUOTA_EXCEEDED` where the month's transfer of public data is used up, which keeps data from growing
-    ///   and nothing else.
+    /// Counts bytes that a request for public data and its answer carried.
+    /// - Parameter name: who asked, as the stamps of records name them. What callers without a session carry beyond
+    ///   their part of the month is not counted: it would be taken from the users.
+    package func carried(_ bytes: Int, for database: DatabaseKey, of name: String) {
+        guard name == Caller.anonymousName else { return usage.carried(bytes, for: database) }
+        usage.carriedByStrangers(
+            bytes, for: database, month: QuotaTransfer.month(of: now),
+            max: strangersTransfer(of: database, in: directory))
+    }
+
+    /// Bytes that this node lets callers without a session carry in a month: a quarter of the container's, in equal
+    /// parts for the nodes.
+    private func strangersTransfer(of database: DatabaseKey, in directory: DirectorySnapshot) -> Int64 {
+        let limit = ContainerUsage.transferLimit(of: database, in: directory)
+        return limit == ContainerLimit.unlimited ? limit : limit / 4 / Int64(max(1, node.map.nodes.count))
+    }
+
+    /// - Parameter name: who asks, as the stamps of records name them.
+    /// - Throws: `QUOTA_EXCEEDED` where the month's transfer of public data, or the part of callers without a session,
+    ///   is used up, which keeps data from growing and nothing else.
     func requireTransfer(
-        for database: DatabaseKey, in directory: DirectorySnapshot, by deadline: Deadline
+        for database: DatabaseKey, of name: String, in directory: DirectorySnapshot, by deadline: Deadline
     ) async throws(RequestFailure) {
         guard database.scope == .public else { return }
+        if name == Caller.anonymousName {
+            let part = strangersTransfer(of: database, in: directory)
+            let used = usage.strangersTransfer(of: database, month: QuotaTransfer.month(of: now))
+            let who = "callers without a session of container '\(database.container)' have, through this node,"
+            if used >= part { throw Self.transferUsedUp(who, used, part) }
+        }
         let (used, limit) = try await ContainerUsage.transfer(of: database, in: self, directory, by: deadline)
-        guard used >= limit else { return }
+        if used >= limit { throw Self.transferUsedUp("container '\(database.container)' has", used, limit) }
+    }
+
+    private static func transferUsedUp(_ who: String, _ used: Int64, _ limit: Int64) -> RequestFailure {
         var failure = RequestFailure(
             .quotaExceeded,
-            "container '\(database.container)' has carried \(used) of the \(limit) bytes that it may in a month; reading and deleting "
-                + "go on, saving does when the month ends or the limit is raised (`zonekeeper limits set`)")
+            "\(who) carried \(used) of the \(limit) bytes that are allowed in a month; reading and deleting go on, saving does "
+                + "when the month ends or the limit is raised (`zonekeeper limits set`)")
         failure.rule = RequestRefusal(
             rule: ContainerLimit.transferBytesPerMonth.rawValue, limit: limit, used: used)
-        throw failure
+        return failure
     }
 }
 

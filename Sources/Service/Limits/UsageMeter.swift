@@ -19,6 +19,8 @@ package final class UsageMeter: Sendable {
         /// What the ledger said last when it was asked in that month, by this node's clock.
         var total: Int64 = 0
         var month: UInt64 = 0
+        /// What callers without a session carried through this node in a month, as far as it was counted.
+        var strangers: (month: UInt64, bytes: Int64) = (0, 0)
     }
 
     private static let intervalMilliseconds: UInt64 = 1_000
@@ -38,9 +40,31 @@ package final class UsageMeter: Sendable {
     init(platform: any NodePlatform) { work = PeriodicTask(platform: platform) }
 
     /// Counts the bytes of a request and its answer.
-    package func carried(_ bytes: Int, for database: DatabaseKey) {
+    func carried(_ bytes: Int, for database: DatabaseKey) {
         guard database.scope == .public else { return }
         counts.withLock { $0[database, default: Count()].waiting += Int64(bytes) }
+    }
+
+    /// Counts the bytes of a request without a session and its answer, up to so many in a month.
+    ///
+    /// It is in memory: a node that is restarted begins at 0.
+    func carriedByStrangers(_ bytes: Int, for database: DatabaseKey, month: UInt64, max: Int64) {
+        guard database.scope == .public else { return }
+        counts.withLock { counts in
+            var count = counts[database, default: Count()]
+            if count.strangers.month != month { count.strangers = (month, 0) }
+            let counted = min(Int64(bytes), Swift.max(0, max - count.strangers.bytes))
+            count.strangers.bytes += counted
+            count.waiting += counted
+            counts[database] = count
+        }
+    }
+
+    /// Bytes that callers without a session carried through this node in the month.
+    func strangersTransfer(of database: DatabaseKey, month: UInt64) -> Int64 {
+        counts.withLock { counts in
+            counts[database].flatMap { $0.strangers.month == month ? $0.strangers.bytes : nil } ?? 0
+        }
     }
 
     /// Bytes carried in the month, as far as this node knows.
@@ -212,13 +236,18 @@ package struct ContainerUsage {
     package static func transfer(
         of database: DatabaseKey, in service: RecordService, _ directory: DirectorySnapshot, by deadline: Deadline
     ) async throws(RequestFailure) -> (used: Int64, limit: Int64) {
-        let limit = directory.limits(of: database.container).transferBytesPerMonth(
-            users: directory.userCount(of: database.container))
+        let limit = transferLimit(of: database, in: directory)
         let month = QuotaTransfer.month(of: service.now)
         if limit != ContainerLimit.unlimited, !service.usage.knows(database, month: month) {
             service.usage.learn(database, try await service.ledger(of: database, by: deadline), month: month)
         }
         return (service.usage.transfer(of: database, month: month), limit)
+    }
+
+    /// The bytes that a month's requests for a public database may carry.
+    static func transferLimit(of database: DatabaseKey, in directory: DirectorySnapshot) -> Int64 {
+        directory.limits(of: database.container).transferBytesPerMonth(
+            users: directory.userCount(of: database.container))
     }
 }
 

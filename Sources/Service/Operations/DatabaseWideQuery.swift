@@ -1,3 +1,4 @@
+import Admission
 import Cluster
 import Directory
 import RecordModel
@@ -32,6 +33,7 @@ struct DatabaseWideQuery {
                     cursor: marker?.position),
                 rendering)
         }
+        pay(for: answers.reduce(0) { $0 + $1.answer.bytes.count })
         let page = try merged(answers.map(\.answer))
         var records = JSONWriter(capacity: page.records.reduce(2) { $0 + $1.json.count + 1 })
         records.array { writer in for record in page.records { writer.raw(record.json) } }
@@ -42,6 +44,15 @@ struct DatabaseWideQuery {
                 return SealedPosition.marker.text(of: marker.encoded(), in: service)
             })
     }
+
+    /// Each shard answers with a page of its own, most of which may be thrown away.
+    private func pay(for bytes: Int) {
+        let key = RateKey(container: request.key.container, kind: .requests)
+        service.peerExchange.rates.spend(more: Self.tokens(forGathered: bytes), of: key)
+    }
+
+    /// What a query costs beyond one token: a token for each MB that the shards send beyond the bytes of one page.
+    static func tokens(forGathered bytes: Int) -> Int { max(0, bytes - (4 << 20)) / 1_000_000 }
 
     /// The first records of all shards, and where to go on. No shard's silence beyond the position that it looked up to
     /// counts.

@@ -67,11 +67,13 @@ package struct RecordModification: Sendable {
         let group = service.node.map.group(of: zone)
         let assets = try await AssetSaving(named, in: zone, service, request)
         try await requireTransfer(for: form)
-        var isPaid = false
+        var (isPaid, isGrowthPaid) = (false, false)
         return try await service.attempt(under: request.schemaKey, in: request.directory, by: request.deadline) {
             attempt throws(RequestFailure) in
             let schema = attempt.schema
-            if try await service.extend(attempt, by: named.map(\.0), for: request) { return .outdated }
+            if try await service.extend(attempt, by: named.map(\.0), for: request, &isGrowthPaid) {
+                return .outdated
+            }
             let plan = try await self.plan(named, hidden: hidden, assets, attempt, zone: zone)
             let answer = Answer(operations: named, plan: plan, zone: zone, schema: schema.schema)
             if plan.changes.count < plan.items.count {
@@ -87,16 +89,23 @@ package struct RecordModification: Sendable {
             var command = ModifyRecords(
                 zone: zone, schemaVersion: schema.version, caller: request.caller, time: service.now,
                 isAtomic: isAtomic, quota: terms, operations: plan.changes)
-            (command.idempotency, command.client) = try await (request.idempotencyKey(), request.client(service, group))
-            command.versionsMax = try await attempt.versionsKept(in: request.key.container, on: group, service)
-            // What can only be refused is not logged.
-            if let refusal = command.refusal { throw RequestFailure(refusal) }
+            try await complete(&command, attempt, on: group)
             if !isPaid { try pay(for: plan.changes, schema: schema.schema) }
             isPaid = true
             guard try await assets.hold(plan.changes) else { return .outdated }
             let outcome = try await Tried(.modifyRecords(command), terms, of: request, on: group, in: service)
             return try await outcome.map { outcome throws(RequestFailure) in try await result(answer, outcome) }
         }
+    }
+
+    /// Adds to a command what the request and the container say of it.
+    private func complete(
+        _ command: inout ModifyRecords, _ attempt: Attempt, on group: GroupID
+    ) async throws(RequestFailure) {
+        (command.idempotency, command.client) = try await (request.idempotencyKey(), request.client(service, group))
+        command.versionsMax = try await attempt.versionsKept(in: request.key.container, on: group, service)
+        // What can only be refused is not logged.
+        if let refusal = command.refusal { throw RequestFailure(refusal) }
     }
 
     /// Spends what the request costs beyond the one token for which it was let in, if it may cost so much.
@@ -112,7 +121,7 @@ package struct RecordModification: Sendable {
     private func requireTransfer(for form: ModifyRecordsRequest) async throws(RequestFailure) {
         guard form.operations.contains(where: { !$0.kind.isDelete }) else { return }
         try await service.requireTransfer(
-            for: request.key, in: request.directory, by: request.deadline)
+            for: request.key, of: request.caller.stampName, in: request.directory, by: request.deadline)
     }
 
     /// Looks up the types of records whose operations set fields without naming a type: what a value means depends on
@@ -164,7 +173,8 @@ package struct RecordModification: Sendable {
         let place = RecordOperation.Place(
             container: request.key.container, environment: request.key.environment, scope: request.key.scope,
             zone: request.zoneID(named: zone.name),
-            schemaGrows: service.growthRate(of: request.key.container, in: attempt.directory) != nil)
+            schemaGrows: service.growthRate(of: request.key.container, in: attempt.directory) != nil,
+            schemaBytes: SchemaExtension.isNeeded(by: operations.map(\.0), in: schema) ? schema.encodedSize : nil)
         for (position, (operation, name)) in operations.enumerated() {
             guard !hidden.contains(position) else {
                 plan.items.append(.failed(Self.hiddenType))

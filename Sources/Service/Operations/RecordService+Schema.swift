@@ -13,17 +13,23 @@ import Wire
 extension RecordService {
     /// Adds the types and fields that operations need and the schema lacks, in development only, for signed-in callers,
     /// and where the container's saves may.
+    /// - Parameter isPaid: whether the request has paid for a growth; one pays for all of its attempts.
     /// - Returns: whether the schema is another now, or may be.
     /// - Throws: `THROTTLED` where the container's saves added too often.
     func extend(
-        _ attempt: Attempt, by operations: [RecordOperation], for request: DatabaseRequest
+        _ attempt: Attempt, by operations: [RecordOperation], for request: DatabaseRequest, _ isPaid: inout Bool
     ) async throws(RequestFailure) -> Bool {
         let schema = attempt.schema
         guard request.key.environment == .development, request.caller.user != nil,
             let rate = growthRate(of: request.key.container, in: attempt.directory),
-            let extended = SchemaExtension.extended(schema.schema, by: operations, scope: request.key.scope)
+            SchemaExtension.isNeeded(by: operations, in: schema.schema)
         else { return false }
-        try countGrowth(of: request.key.container, at: rate)
+        // Before the work is done, and also where nothing comes of it.
+        if !isPaid { try payForGrowth(of: schema.schema, by: request, at: rate) }
+        isPaid = true
+        guard let extended = SchemaExtension.extended(schema.schema, by: operations, scope: request.key.scope) else {
+            return false
+        }
         let growth = String(SchemaExtension.additions(to: schema.schema, in: extended).prefix(Self.growthTextMax))
         let entry = DirectoryEntry(
             .setSchema(request.schemaKey, expectedVersion: schema.version, extended, growth: growth),
@@ -45,9 +51,20 @@ extension RecordService {
         return perMinute > 0 ? AttemptRate(perMinute: perMinute, burst: perMinute) : nil
     }
 
-    private func countGrowth(of container: String, at rate: AttemptRate) throws(RequestFailure) {
+    /// A growth goes through the whole schema, here and on every replica, and is sent as a whole: it costs a token of
+    /// the container's rate for so many bytes.
+    private static let schemaBytesPerToken = 10_000
+
+    private func payForGrowth(
+        of schema: Schema, by request: DatabaseRequest, at rate: AttemptRate
+    ) throws(RequestFailure) {
+        let container = request.key.container
         let (key, now) = (Bytewise(container), uptime)
-        guard !growths.decide(key, at: rate, now: now) else { return }
+        if growths.decide(key, at: rate, now: now) {
+            if request.caller.isAdministrator { return }
+            let tokens = schema.encodedSize / Self.schemaBytesPerToken
+            return peerExchange.rates.spend(more: tokens, of: RateKey(container: container, kind: .requests))
+        }
         throw .throttled(
             "saves added to the development schema of '\(container)' too often; come back after retryAfter seconds, or "
                 + "import the schema",

@@ -76,7 +76,7 @@ extension NodeHealth {
     }
 
     /// What the kernel says that the process holds in memory.
-    private static func residentBytes() -> UInt64 {
+    static func residentBytes() -> UInt64 {
         let text = (try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8)) ?? ""
         let pages = text.split(separator: " ").dropFirst().first.flatMap { UInt64($0) } ?? 0
         return pages * UInt64(sysconf(Int32(_SC_PAGESIZE)))

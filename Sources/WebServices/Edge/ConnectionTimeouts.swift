@@ -107,6 +107,9 @@ struct ConnectionTimeouts: Sendable, Equatable {
 
     mutating func inputEnded() { input = .over }
 
+    /// Since when there has been no request whose answer has not ended; nil while there is one.
+    var idleSince: NIODeadline? { requestsOpen == 0 ? since : nil }
+
     // MARK: The clock
 
     mutating func looked(_ sight: Sight) -> Verdict? {
@@ -168,14 +171,12 @@ final class ConnectionTimeoutHandler: ChannelDuplexHandler {
 
     /// Answers what is refused; nil while nothing can be answered, and in HTTP/2, whose streams answer by themselves.
     weak var requests: HTTP1RequestGuard?
-    /// What every request of the connection is refused with.
-    private(set) var standing: EdgeRefusal?
-    var watch: ConnectionTimeouts
+    var watch: ConnectionTimeouts { didSet { connection?.note(idleSince: watch.idleSince) } }
     private let edge: Edge
     private let tls: NIOSSLServerHandler
-    private var place: (address: ClientAddress, place: ConnectionBook.Place)?
-    /// The address's; nil where the connection is not served.
-    private(set) var load: AddressLoad?
+    /// The connection's place; nil where it has none.
+    private var connection: EdgeConnection?
+    private var hasBegun = false
     private var timer: Scheduled<Void>?
     private var isReading = false
     /// This side has said goodbye, or is about to.
@@ -199,20 +200,21 @@ final class ConnectionTimeoutHandler: ChannelDuplexHandler {
         context.fireChannelActive()
     }
 
+    /// The other side's connection is to end, so that another address finds a place.
+    private struct CrowdedOut: Sendable {}
+
     private func begin(_ context: ChannelHandlerContext) {
-        guard place == nil else { return }
+        guard !hasBegun else { return }
+        hasBegun = true
         let address = ClientAddress(context.channel.remoteAddress)
-        let place = edge.book.enter(address)
-        self.place = (address, place)
-        switch place {
-        case .served(let load): self.load = load
-        case .told(let refusal):
-            edge.overLimit(refusal)
-            standing = refusal
-        case .none:
+        connection = edge.book.enter(address, now: .now()) { [pipeline = context.pipeline] in
+            pipeline.fireUserInboundEventTriggered(CrowdedOut())
+        }
+        guard let connection else {
             edge.counters.count(.overLimit)
             return drop(context)
         }
+        if let refusal = connection.refusal { edge.overLimit(refusal) }
         #if os(Linux)
             // TCP_NOTSENT_LOWAT, which NIO has no name for: what the kernel holds back of an answer stays small, so
             // that the progress of a slow reader shows here, and slow readers cost little memory.
@@ -232,10 +234,19 @@ final class ConnectionTimeoutHandler: ChannelDuplexHandler {
     private func end() {
         timer?.cancel()
         timer = nil
-        guard let place else { return }
-        edge.book.leave(place.address, place.place)
-        // It must not be taken again, nor given back twice.
-        self.place = (place.address, .none)
+        guard let connection else { return }
+        edge.book.leave(connection)
+        // It must not be given back twice.
+        self.connection = nil
+    }
+
+    /// The address's; nil where the connection has no place.
+    var load: AddressLoad? { connection?.load }
+
+    /// Why a request is refused because of its connection; nil where it is not.
+    func refusal(ofTarget target: String, authorization: String?) -> EdgeRefusal? {
+        guard let refusal = connection?.refusal else { return nil }
+        return edge.pass(target, authorization) ? nil : refusal
     }
 
     /// Closes below TLS: who does not take or send bytes would not take part in a goodbye either.
@@ -251,12 +262,20 @@ final class ConnectionTimeoutHandler: ChannelDuplexHandler {
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         if case .handshakeCompleted = event as? TLSUserEvent { watch.handshakeCompleted(now: .now()) }
+        if event is CrowdedOut { return crowdedOut(context) }
         // Nobody else is there yet to hear that the node stops.
         if event is ChannelShouldQuiesceEvent, watch.input == .handshake { return drop(context) }
         context.fireUserInboundEventTriggered(event)
         // Where half-closed connections are allowed, TLS that was told to close waits out its time even though the
         // other side's goodbye has come; nothing is left to wait for.
         if isClosing, case .inputClosed = event as? ChannelEvent, unsentBytes(context) == 0 { drop(context) }
+    }
+
+    private func crowdedOut(_ context: ChannelHandlerContext) {
+        guard let connection else { return }
+        if watch.idleSince == nil { return edge.book.stay(connection) }
+        edge.counters.count(.crowdedOut)
+        drop(context)
     }
 
     func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {

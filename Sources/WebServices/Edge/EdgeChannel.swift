@@ -10,6 +10,10 @@ import PeerTransport
 import RecordModel
 import Synchronization
 
+/// Says of a request whose connection is beyond a limit whether it is served all the same, by its target and what
+/// follows `Authorization:`. It must be quick.
+typealias EdgePass = @Sendable (_ target: String, _ authorization: String?) -> Bool
+
 /// What the connections of a client port have in common.
 final class Edge: Sendable {
     let limits: EdgeLimits
@@ -17,14 +21,18 @@ final class Edge: Sendable {
     let certificates: ServerCertificates
     let counters: EdgeCounters
     let logger: Logger
+    let pass: EdgePass
     private let onRefusal: EdgeRefusal.Listener
     private let quietLog = Mutex(QuietLog())
 
-    /// - Parameter onRefusal: hears of each request that is refused.
+    /// - Parameters:
+    ///   - pass: which requests are served though their connection is beyond a limit.
+    ///   - onRefusal: hears of each request that is refused.
     init(
         limits: EdgeLimits, certificates: ServerCertificates, counters: EdgeCounters, logger: Logger,
-        onRefusal: @escaping EdgeRefusal.Listener
+        pass: @escaping EdgePass, onRefusal: @escaping EdgeRefusal.Listener
     ) {
+        self.pass = pass
         self.onRefusal = onRefusal
         self.limits = limits
         book = ConnectionBook(limits: limits)

@@ -12,10 +12,11 @@ import Synchronization
 package struct EdgeLimits: Sendable {
     /// The most connections at once.
     package var connectionsMax = 4_096
-    /// The most connections at once of one address; IPv6 counts by /64, the least that a household gets.
+    /// The most connections at once of one address. IPv6 counts by /56, what a household may have, and a /48, a site's,
+    /// gets twice as many.
     package var connectionsPerAddressMax = 512
     /// The most connections beyond these limits that are still given a TLS handshake, to be told why their requests are
-    /// refused; what comes on top is closed at once.
+    /// refused, or to show that they are to be served all the same (`EdgePass`); what comes on top is closed at once.
     package var toldConnectionsMax = 64
     /// The most bytes of a request's header fields.
     package var headerBytesMax = 16 << 10
@@ -100,6 +101,8 @@ enum EdgeEnd: String, Hashable, Sendable, CaseIterable {
     /// The address left too many answers untaken.
     case unsent
     case idle
+    /// It had no request, and its place was given to another address.
+    case crowdedOut = "crowded_out"
     case badRequest = "bad_request"
     case pipelined
 }
@@ -125,141 +128,5 @@ package final class EdgeCounters: Sendable {
                 "# TYPE zonekeeper_certificate_reloads_total counter",
                 "zonekeeper_certificate_reloads_total \(reloads.load(ordering: .relaxed))",
             ]
-    }
-}
-
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Darwin)
-    import Darwin
-#endif
-
-/// What the connections of one address come to.
-final class AddressLoad: Sendable {
-    /// Bytes of answers that the address has not taken yet.
-    fileprivate let unsentBytes = Atomic<Int>(0)
-}
-
-/// Who is connected, by address. A lock is taken when a connection begins and when it ends, never for a request.
-final class ConnectionBook: Sendable {
-    /// What a new connection gets.
-    enum Place: Sendable {
-        case served(AddressLoad)
-        /// Its requests are answered with this.
-        case told(EdgeRefusal)
-        /// Nothing; it is closed.
-        case none
-    }
-
-    private struct State: Sendable {
-        var served = 0
-        var told = 0
-        var byAddress: [ClientAddress: (connections: Int, load: AddressLoad)] = [:]
-    }
-
-    private let limits: EdgeLimits
-    private let state = Mutex(State())
-    /// Bytes of answers that clients have not taken yet.
-    private let unsentBytes = Atomic<Int>(0)
-
-    init(limits: EdgeLimits) { self.limits = limits }
-
-    /// Takes a place for a connection. What is returned, and the address, must come back to `leave` once.
-    func enter(_ address: ClientAddress) -> Place {
-        state.withLock { state in
-            let refusal: EdgeRefusal
-            if state.served >= limits.connectionsMax {
-                refusal = .tooManyConnections(limits.connectionsMax)
-            } else if let known = state.byAddress[address], known.connections >= limits.connectionsPerAddressMax {
-                refusal = .tooManyConnectionsOfAddress(limits.connectionsPerAddressMax)
-            } else {
-                state.served += 1
-                let load = state.byAddress[address]?.load ?? AddressLoad()
-                state.byAddress[address, default: (0, load)].connections += 1
-                return .served(load)
-            }
-            guard state.told < limits.toldConnectionsMax else { return .none }
-            state.told += 1
-            return .told(refusal)
-        }
-    }
-
-    /// Gives a place back.
-    func leave(_ address: ClientAddress, _ place: Place) {
-        state.withLock { state in
-            switch place {
-            case .none: break
-            case .told: state.told -= 1
-            case .served:
-                state.served -= 1
-                guard let known = state.byAddress[address] else { return }
-                state.byAddress[address] = known.connections == 1 ? nil : (known.connections - 1, known.load)
-            }
-        }
-    }
-
-    // MARK: Answers that are not taken
-
-    /// Counts bytes of an answer; `taken` must follow. False, and nothing is counted, where the address leaves so much
-    /// that the answer is to end.
-    func beginSending(_ count: Int, to load: AddressLoad) -> Bool {
-        let sum = load.unsentBytes.add(count, ordering: .relaxed).newValue
-        guard sum <= 2 * limits.unsentBytesPerAddressMax else {
-            load.unsentBytes.subtract(count, ordering: .relaxed)
-            return false
-        }
-        unsentBytes.add(count, ordering: .relaxed)
-        return true
-    }
-
-    /// The bytes are on their way to the client, or never will be.
-    func taken(_ count: Int, by load: AddressLoad) {
-        load.unsentBytes.subtract(count, ordering: .relaxed)
-        unsentBytes.subtract(count, ordering: .relaxed)
-    }
-
-    /// Why a new request of an address is refused, where that leaves too many answers untaken; else nil.
-    func refusal(for load: AddressLoad) -> EdgeRefusal? {
-        let isCrowded = unsentBytes.load(ordering: .relaxed) > limits.unsentBytesMax
-        let limit = limits.unsentBytesPerAddressMax / (isCrowded ? 8 : 1)
-        return load.unsentBytes.load(ordering: .relaxed) > limit ? .tooMuchUnsent(limit) : nil
-    }
-}
-
-/// Whom connections are counted for: an IPv4 address, also where it comes dressed as IPv6, or a /64 of IPv6.
-enum ClientAddress: Hashable, Sendable {
-    case v4(UInt32)
-    case v6(UInt64)
-    case other
-
-    init(_ address: SocketAddress?) { self.init(text: address?.ipAddress) }
-
-    /// An address as it is written, without port; nil counts with all that are not known.
-    init(text: String?) {
-        guard let text, let bytes = Self.bytes(text) else {
-            self = .other
-            return
-        }
-        self.init(bytes)
-    }
-
-    /// - Parameter bytes: 4 or 16, in network order.
-    init(_ bytes: [UInt8]) {
-        func number<Number: FixedWidthInteger>(_ bytes: ArraySlice<UInt8>) -> Number {
-            bytes.reduce(0) { $0 << 8 | Number($1) }
-        }
-        switch bytes.count {
-        case 4: self = .v4(number(bytes[...]))
-        case 16 where bytes[..<10].allSatisfy { $0 == 0 } && bytes[10...11] == [0xFF, 0xFF]:
-            self = .v4(number(bytes[12...]))
-        case 16: self = .v6(number(bytes[..<8]))
-        default: self = .other
-        }
-    }
-
-    /// The bytes of an address as it is written.
-    private static func bytes(_ text: String) -> [UInt8]? {
-        var bytes = [UInt8](repeating: 0, count: text.contains(":") ? 16 : 4)
-        return inet_pton(bytes.count == 16 ? AF_INET6 : AF_INET, text, &bytes) == 1 ? bytes : nil
     }
 }

@@ -57,18 +57,7 @@ final class HTTP1RequestGuard: ChannelDuplexHandler, RemovableChannelHandler {
             // What comes after the last request is not taken.
             guard !isLast else { return }
             isHeadMethod = head.method == .HEAD
-            if let refusal = watcher.standing ?? rules.refusal(of: RequestMeasure(head)) {
-                if watcher.standing == nil { edge.counters.count(.badRequest) }
-                return refuse(refusal, isOpen: false)
-            }
-            guard watcher.watch.requestsOpen < edge.limits.pipelinedRequestsMax else {
-                edge.counters.count(.pipelined)
-                return refuse(.pipelined(edge.limits.pipelinedRequestsMax), isOpen: false)
-            }
-            if let refusal = watcher.load.flatMap(edge.book.refusal) {
-                edge.counters.count(.unsent)
-                return refuse(refusal, isOpen: false)
-            }
+            if let refusal = refusal(of: head) { return refuse(refusal, isOpen: false) }
             isLast = !head.isKeepAlive || head.headers.contains(name: "Upgrade")
             isBodyComing = true
             watcher.watch.headEnded(now: .now())
@@ -86,6 +75,23 @@ final class HTTP1RequestGuard: ChannelDuplexHandler, RemovableChannelHandler {
             if isLast { watcher.watch.inputEnded() }
         }
         context.fireChannelRead(data)
+    }
+
+    /// Why a request is not passed on; nil if it is.
+    private func refusal(of head: HTTPRequestHead) -> EdgeRefusal? {
+        let authorization = head.headers.first(name: "authorization")
+        if let refusal = watcher.refusal(ofTarget: head.uri, authorization: authorization) { return refusal }
+        if let refusal = rules.refusal(of: RequestMeasure(head)) {
+            edge.counters.count(.badRequest)
+            return refusal
+        }
+        if watcher.watch.requestsOpen >= edge.limits.pipelinedRequestsMax {
+            edge.counters.count(.pipelined)
+            return .pipelined(edge.limits.pipelinedRequestsMax)
+        }
+        guard let refusal = watcher.load.flatMap(edge.book.refusal) else { return nil }
+        edge.counters.count(.unsent)
+        return refusal
     }
 
     func channelReadComplete(context: ChannelHandlerContext) {

@@ -65,7 +65,10 @@ final class HTTP2StreamGuard: ChannelDuplexHandler, RemovableChannelHandler {
             isHeadMethod = request.method == .head
             isBodyComing = true
             watch.headEnded(now: .now())
-            if let standing = connection?.standing { return refuse(context, standing) }
+            let authorization = request.headerFields[.authorization]
+            if let refusal = connection?.refusal(ofTarget: request.path ?? "/", authorization: authorization) {
+                return refuse(context, refusal)
+            }
             if let refusal = RequestRules(limits: edge.limits).refusal(of: RequestMeasure(request)) {
                 edge.counters.count(.badRequest)
                 return refuse(context, refusal)

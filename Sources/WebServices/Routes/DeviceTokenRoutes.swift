@@ -60,7 +60,7 @@ struct DeviceTokenRoutes {
             writer.member("apnsToken", token)
             writer.member(
                 "webcourierURL",
-                "\(call.origin)/aps?tok=\(token)&ttl=\(DeviceTokens.lifeMilliseconds / 1_000)")
+                "\(call.baseURL)/aps?tok=\(token)&ttl=\(DeviceTokens.lifeMilliseconds / 1_000)")
         }
     }
 

@@ -33,11 +33,16 @@ struct RecordRoutes {
             reply.raw("records", records.bytes)
             if let token = result.syncToken { reply.member("syncToken", token) }
         }
-        guard result.isAtomicFailure else { return Reply { members(&$0) } }
-        let error = ServiceError(
-            .atomicError, "an operation of the atomic batch failed, so nothing was saved; see records")
-        return Reply(error, uuid: call.request.requester.requestID) { members(&$0) }
+        var reply =
+            result.isAtomicFailure
+            ? Reply(Self.atomicFailure, uuid: call.request.requester.requestID) { members(&$0) }
+            : Reply { members(&$0) }
+        reply.isAllRefused = result.items.allSatisfy { if case .failed = $0.outcome { true } else { false } }
+        return reply
     }
+
+    private static let atomicFailure = ServiceError(
+        .atomicError, "an operation of the atomic batch failed, so nothing was saved; see records")
 
     private func write(
         _ item: (recordName: String, outcome: RecordModification.Outcome), _ operation: RecordOperation,

@@ -84,6 +84,8 @@ struct Reply: Sendable {
     var contentType = "application/json; charset=UTF-8"
     /// For the `Retry-After` header, which has whole seconds.
     var retryAfterSeconds: Int64?
+    /// Whether each item of the request was refused, so that nothing of it was done.
+    var isAllRefused = false
     /// Whether the request's body was not read to its end.
     var isBodyUnread = false
     /// More headers, in this order.

@@ -15,12 +15,16 @@ struct WebCall: Sendable {
     var address: String?
     /// Tells where the client goes away; nil for requests of this process.
     var clientDisconnect: ClientDisconnect?
+    /// What URLs in the answer begin with: the operator's choice, else where the client says that it finds this node.
+    let baseURL: String
     /// What the log of requests is to say of it.
     let note: RequestNote
 
     /// A request that came over a connection, with a new name.
-    init(_ request: Request, _ edge: EdgeContext, in service: RecordService) {
+    /// - Parameter origin: what URLs in the answer begin with; nil: what the request's `Host` says.
+    init(_ request: Request, _ edge: EdgeContext, origin: String? = nil, in service: RecordService) {
         self.request = request
+        baseURL = origin ?? Self.origin(of: request)
         url = RequestURL(target: request.head.path ?? "/")
         uuid = service.newName()
         address = edge.remoteAddress
@@ -113,7 +117,9 @@ struct WebCall: Sendable {
     var isSafe: Bool { request.method == .get || request.method == .head }
 
     /// Where browsers find this node, as they wrote it.
-    var origin: String { "https://\(request.head.authority ?? "localhost")" }
+    var origin: String { Self.origin(of: request) }
+
+    private static func origin(of request: Request) -> String { "https://\(request.head.authority ?? "localhost")" }
 
     /// Who asks, for the audit log.
     func origin(of actor: String, now: Int64) -> AuditOrigin {

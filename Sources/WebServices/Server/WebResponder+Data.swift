@@ -173,10 +173,7 @@ extension WebResponder {
             }
             switch route.action {
             case .database(let database, let action):
-                let asked = try databaseCall(call, route, admitted, database)
-                let reply = try await action.respond(to: asked, in: context.service, call.clientDisconnect)
-                context.service.usage.carried(reply.body.count, for: asked.request.key)
-                return reply
+                return try await respond(to: try databaseCall(call, route, admitted, database), action, call)
             case .keyValues(let action):
                 let preferences = Preferences(context.service, admitted.store(in: route.target))
                 return try await PreferenceRoutes(
@@ -193,6 +190,16 @@ extension WebResponder {
         }
     }
 
+    /// Has an action done, and counts what it carried: what was refused is not the container's traffic.
+    private func respond(
+        to asked: DatabaseCall, _ action: DatabaseAction, _ call: WebCall
+    ) async throws(RequestFailure) -> Reply {
+        let reply = try await action.respond(to: asked, in: context.service, call.clientDisconnect)
+        let bytes = reply.body.count + (reply.isAllRefused ? 0 : asked.body.count)
+        context.service.carried(bytes, for: asked.request.key, of: asked.request.caller.stampName)
+        return reply
+    }
+
     private func databaseCall(
         _ call: WebCall, _ route: DataRoute, _ admitted: AdmittedCall, _ database: Scope
     ) throws(RequestFailure) -> DatabaseCall {
@@ -205,9 +212,8 @@ extension WebResponder {
             request.identity = try RequestIdentity(text, body: admitted.body, in: service)
         }
         request.wantsSyncToken = call.url["getCurrentSyncToken"] == "true"
-        request.origin = call.origin
+        request.origin = call.baseURL
         request.clientID = try call.clientID()
-        service.usage.carried(admitted.body.count, for: target)
         return DatabaseCall(
             request: request, body: admitted.body, isGet: call.request.method == .get, note: call.note)
     }

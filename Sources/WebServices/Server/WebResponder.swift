@@ -20,7 +20,7 @@ package struct WebResponder: HTTPResponder {
     @Sendable
     package func respond(to request: Request, context edge: EdgeContext) async -> Response {
         let (service, begin) = (context.service, context.service.uptime)
-        let call = WebCall(request, edge, in: service)
+        let call = WebCall(request, edge, origin: context.origin, in: service)
         var headers = AnswerHeaders(request, url: call.url)
         let span = RequestSpan(call, service.tracer)
         let reply = await RequestWork.run(call.uuid, below: span.client, span.span) { () async -> Reply in
@@ -43,7 +43,7 @@ package struct WebResponder: HTTPResponder {
 
     private func reply(to failure: RequestFailure, _ call: WebCall) -> Reply {
         let redirectURL = failure.signIn.flatMap {
-            context.redirectURL(for: $0, origin: call.origin, asker: call.request.headers[.origin])
+            context.redirectURL(for: $0, origin: call.baseURL, asker: call.request.headers[.origin])
         }
         var reply = Reply(failure.error, status: failure.status, uuid: call.uuid) { writer in
             if let redirectURL { writer.member("redirectURL", redirectURL) }

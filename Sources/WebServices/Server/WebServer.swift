@@ -42,6 +42,7 @@ package struct WebServer: Service {
     ) throws {
         try self.init(
             settings, responder: WebResponder(context: context), logger: logger,
+            pass: { [context] in context.isPassed($0, authorization: $1) },
             onRefusal: { [journal = context.service.requests] refusal, id, address in
                 journal.take(RequestEntry(refusal, id: id, address: address), isKnown: true)
             }
@@ -54,10 +55,12 @@ package struct WebServer: Service {
 
     /// Serves what any responder answers.
     /// - Parameters:
+    ///   - pass: which requests are served though their connection is beyond a limit.
     ///   - onRefusal: hears of what the edge answers in its place.
     ///   - onListening: called with the port once it takes connections.
     init<Responder: HTTPResponder>(
         _ settings: WebServerSettings, responder: Responder, logger: Logger,
+        pass: @escaping EdgePass = { _, _ in false },
         onRefusal: @escaping EdgeRefusal.Listener = { _, _, _ in },
         onListening: @escaping @Sendable (Int) async -> Void
     ) throws where Responder.Context: InitializableFromSource<ApplicationRequestContextSource> {
@@ -69,7 +72,7 @@ package struct WebServer: Service {
         }
         let edge = Edge(
             limits: limits, certificates: try ServerCertificates(settings, counters: counters, logger: logger),
-            counters: counters, logger: logger, onRefusal: onRefusal)
+            counters: counters, logger: logger, pass: pass, onRefusal: onRefusal)
         let application = Application(
             responder: responder,
             server: HTTPServerBuilder { EdgeChannel(responder: $0, edge: edge) },

@@ -3,6 +3,7 @@ import AsyncHTTPClient
 import Foundation
 package import NIOCore
 import NIOHTTP1
+import NIOPosix
 package import NIOSSL
 package import Service
 import Synchronization

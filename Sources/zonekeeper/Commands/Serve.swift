@@ -1,3 +1,4 @@
+import Admission
 import ArgumentParser
 import Certificates
 import Cluster
@@ -89,6 +90,16 @@ struct ServeCommand: AsyncParsableCommand {
         help: ArgumentHelp("The most of these of one address (default: 512).", valueName: "count"))
     var connectionsPerAddressMax: Int?
 
+    @Option(
+        help: ArgumentHelp(
+            "Where browsers and apps find the cluster, such as https://zk.example.com:8443.",
+            discussion: """
+                URLs in answers begin with it: of the sign-in page, of uploads and downloads, of the web courier. Without \
+                it they begin with whatever host the request was sent to.
+                """,
+            valueName: "url"))
+    var origin: String?
+
     @Flag(
         help: ArgumentHelp(
             "Send webhooks also to addresses of private networks and of this machine.",
@@ -141,6 +152,12 @@ struct ServeCommand: AsyncParsableCommand {
             throw ValidationError(
                 "--feature-level-max: this build follows levels \(levels.lowerBound) to \(levels.upperBound)")
         }
+        if let origin {
+            guard origin.hasPrefix("https://"), (try? OriginRule.normalized(origin)) != nil else {
+                throw ValidationError(
+                    "--origin: scheme, host and perhaps a port are expected, such as https://zk.example.com:8443")
+            }
+        }
         if let consoleFiles, !Paths.exists("\(consoleFiles)/index.html") {
             throw ValidationError("--console-files: \(consoleFiles) has no index.html")
         }
@@ -151,6 +168,7 @@ struct ServeCommand: AsyncParsableCommand {
 
     func run() async throws {
         var plan = if let config, let node { try clusterPlan(config: config, node: node) } else { try singlePlan() }
+        plan.origin = try origin.map { try OriginRule.normalized($0) }
         plan.consoleFolder = consoleFiles.map { Paths.absolute($0) }
         plan.settings.version = Zonekeeper.configuration.version
         plan.settings.usesLeases = !noLeaderLease
@@ -329,6 +347,8 @@ struct NodePlan: Sendable {
     var web: WebServerSettings
     var service = ServiceSettings()
     var administratorSecret: String
+    /// What URLs in answers begin with; nil: as each client names the node.
+    var origin: String?
     /// Where the console's files are; nil: in the binary.
     var consoleFolder: String?
     /// Where traces are written; nil: none is recorded.

@@ -35,7 +35,8 @@ struct NodeRunner {
         let node = try await start(exclusion)
         let context = WebContext(
             service: RecordService(node: node, settings: plan.service, logger: logger),
-            administrator: AdministratorToken(secret: plan.administratorSecret), consoleFolder: plan.consoleFolder)
+            administrator: AdministratorToken(secret: plan.administratorSecret), origin: plan.origin,
+            consoleFolder: plan.consoleFolder)
         let server: WebServer
         do {
             server = try WebServer(plan.web, context: context, logger: logger) { [plan, logger] in

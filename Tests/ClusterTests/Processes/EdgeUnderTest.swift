@@ -47,6 +47,7 @@ struct EdgeUnderTest: Sendable {
         _ change: (inout EdgeLimits) -> Void = { _ in },
         files: NodeCertificates = certificates.node(1),
         logger: Logger = Logger(label: "edge") { _ in SwiftLogNoOpLogHandler() },
+        pass: @escaping EdgePass = { _, _ in false },
         _ body: (EdgeUnderTest) async throws -> Void
     ) async throws {
         var settings = WebServerSettings(
@@ -60,7 +61,8 @@ struct EdgeUnderTest: Sendable {
         let responder = EchoResponder(ended: ended, holding: holding)
         let refusals = Refusals()
         let server = try WebServer(
-            settings, responder: responder, logger: logger, onRefusal: { refusal, id, _ in refusals.add(refusal, id) }
+            settings, responder: responder, logger: logger, pass: pass,
+            onRefusal: { refusal, id, _ in refusals.add(refusal, id) }
         ) { listening.yield($0) }
         let group = ServiceGroup(configuration: ServiceGroupConfiguration(services: [server], logger: logger))
         async let running: Void = group.run()
@@ -87,15 +89,17 @@ struct EdgeUnderTest: Sendable {
     /// Begins to stop the server, as a signal does.
     func stop() async { await group.triggerGracefulShutdown() }
 
-    func client(saying bytes: [UInt8], isReading: Bool = true) async throws -> RawClient {
+    func client(
+        saying bytes: [UInt8], isReading: Bool = true, from address: String = "127.0.0.1"
+    ) async throws -> RawClient {
         var tls = TLSConfiguration.makeClientConfiguration()
         tls.certificateVerification = .none
-        return try await RawClient(port: port, tls: tls, saying: bytes, isReading: isReading)
+        return try await RawClient(port: port, tls: tls, saying: bytes, isReading: isReading, from: address)
     }
 
     /// A connection that has been answered once, and thus has its place.
-    func ready() async throws -> RawClient {
-        let client = try await client(saying: Array("GET / HTTP/1.1\r\nHost: a\r\n\r\n".utf8))
+    func ready(from address: String = "127.0.0.1") async throws -> RawClient {
+        let client = try await client(saying: Array("GET / HTTP/1.1\r\nHost: a\r\n\r\n".utf8), from: address)
         try await client.awaitBytes()
         return client
     }

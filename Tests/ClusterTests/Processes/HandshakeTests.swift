@@ -240,8 +240,13 @@ final class RawClient: Sendable {
     private let channel: any Channel
     private let bytes: Ear.Shared
 
-    /// - Parameter isReading: false for a client that takes nothing.
-    init(port: Int, tls: TLSConfiguration?, saying greeting: [UInt8], isReading: Bool = true) async throws {
+    /// - Parameters:
+    ///   - isReading: false for a client that takes nothing.
+    ///   - address: the client's own.
+    init(
+        port: Int, tls: TLSConfiguration?, saying greeting: [UInt8], isReading: Bool = true,
+        from address: String = "127.0.0.1"
+    ) async throws {
         let loop = MultiThreadedEventLoopGroup.singleton.next()
         let shared = Ear.Shared(loop)
         bytes = shared
@@ -256,6 +261,7 @@ final class RawClient: Sendable {
                     try pipeline.addHandler(Ear(shared, greeting: greeting, isReading: isReading, hasTLS: tls != nil))
                 }
             }
+            .bind(to: SocketAddress(ipAddress: address, port: 0))
             .connect(host: "127.0.0.1", port: port).get()
     }
 

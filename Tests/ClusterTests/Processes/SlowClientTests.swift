@@ -230,6 +230,48 @@ extension ClusterSuites {
             }
         }
 
+        @Test(
+            "where all places are taken, an idle connection of the address that has most makes room for another address"
+        )
+        func crowdedOut() async throws {
+            try await EdgeUnderTest.run({ $0.connectionsMax = 3 }) { edge in
+                let modest = try await edge.ready(from: "127.0.0.7")
+                let oldest = try await edge.ready(from: "127.0.0.8")
+                let newest = try await edge.ready(from: "127.0.0.8")
+                let other = try await edge.client(saying: EdgeUnderTest.request, from: "127.0.0.9")
+                let answer = String(decoding: try await other.untilClosed(), as: UTF8.self)
+                #expect(answer.hasPrefix("HTTP/1.1 200"), "\(answer)")
+                _ = try await oldest.untilClosed()
+                #expect(edge.server.counters[.crowdedOut] == 1)
+                for client in [modest, newest] {
+                    client.say("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+                    let bytes = try await client.untilClosed()
+                    #expect(String(decoding: bytes, as: UTF8.self).split(separator: "HTTP/1.1 200").count == 2)
+                }
+            }
+        }
+
+        @Test(
+            "beyond the limits, a request that is to pass is answered, and the next one of its connection is looked at")
+        func passed() async throws {
+            let change: @Sendable (inout EdgeLimits) -> Void = { $0.connectionsPerAddressMax = 1 }
+            try await EdgeUnderTest.run(
+                change,
+                pass: { target, authorization in
+                    target == "/health" || authorization == "Bearer good"
+                }
+            ) { edge in
+                let held = try await edge.ready()
+                for words in ["GET /health HTTP/1.1\r\n", "GET / HTTP/1.1\r\nAuthorization: Bearer good\r\n"] {
+                    let client = try await edge.client(
+                        saying: Array("\(words)Host: a\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n".utf8))
+                    let text = String(decoding: try await client.untilClosed(), as: UTF8.self)
+                    #expect(text.hasPrefix("HTTP/1.1 200") && text.contains("HTTP/1.1 503"), "\(text)")
+                }
+                held.close()
+            }
+        }
+
         /// A connection that is to be told. The node hears a moment later that the one before it is gone.
         private static func told(_ edge: EdgeUnderTest) async throws -> RawClient {
             for _ in 0..<1_000 {
