@@ -1,6 +1,6 @@
 extension RandomAccessCollection where Index == Int {
-    /// The index of the first element for which `isBefore` does not hold, or `endIndex`, found by halving. The elements for
-    /// which it holds must come first.
+    /// The index of the first element for which `isBefore` does not hold, or `endIndex`, found by halving. The elements
+    /// for which it holds must come first.
     ///
     /// Public, although only this package sees it: only public functions are specialised in other modules.
     @inlinable

@@ -31,6 +31,7 @@ extension Conformance {
             #expect(try await second.send("GET", "console/me").json["role"] == "admin")
             let token = try await second.send("POST", "console/token", ["label": "laptop"])
             #expect(token.status == 200 && token.json["secret"]?.string?.isEmpty == false)
+            #expect(try await second.send("DELETE", "console/token").status == 200)
             #expect(try await second.send("POST", "console/sign-out", [:]).status == 200)
             #expect(try await second.send("GET", "console/me").status == 401)
             for name in [name, own] { _ = try await home.admin("DELETE", "administrators?name=\(name)") }

@@ -63,7 +63,7 @@ extension Conformance {
             for answer in [
                 try await space.get("zones/list"), try await space.call("records/query", [:]),
                 try await space.send(wrong), try await space.call("records/none", [:]),
-                try await space.send(Call("GET", "/")),
+                try await space.send(Call("GET", "/none")),
             ] {
                 #expect(answer.header("Content-Type") == "application/json; charset=UTF-8")
                 #expect(!answer.json.keys.isEmpty, "\(answer)")

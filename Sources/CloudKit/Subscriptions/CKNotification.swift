@@ -227,13 +227,7 @@ struct NotificationContent: Sendable {
             case 3: .shared
             default: .private
             }
-        // As in fetched records: but for what others share, zones are the user's own, who has no name there.
-        let owner = Self.text(change["zoid"]).flatMap { [scope] in
-            scope == .shared && $0 != Self.text(cloudKit["ckuserid"]) ? $0 : nil
-        }
-        zoneID = Self.text(change["zid"]).map {
-            CKRecordZoneID(zoneName: $0, ownerName: owner ?? CKCurrentUserDefaultName)
-        }
+        zoneID = Self.zoneID(change, isShared: scope == .shared, reader: Self.text(cloudKit["ckuserid"]))
         recordID =
             if let name = Self.text(change["rid"]), let zoneID, Self.text(change["zoid"]) != nil {
                 CKRecordID(recordName: name, zoneID: zoneID)
@@ -252,6 +246,12 @@ struct NotificationContent: Sendable {
             return values
         }
         alert = Alert(Self.dictionary(dictionary["aps"]) ?? [:])
+    }
+
+    /// As in fetched records: but for what others share, zones are the user's own, who has no name there.
+    private static func zoneID(_ change: [AnyHashable: Any], isShared: Bool, reader: String?) -> CKRecordZoneID? {
+        let owner = text(change["zoid"]).flatMap { isShared && $0 != reader ? $0 : nil }
+        return text(change["zid"]).map { CKRecordZoneID(zoneName: $0, ownerName: owner ?? CKCurrentUserDefaultName) }
     }
 
     static func dictionary(_ value: Any?) -> [AnyHashable: Any]? { value as? [AnyHashable: Any] }

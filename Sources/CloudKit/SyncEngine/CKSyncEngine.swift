@@ -104,8 +104,8 @@ public final class CKSyncEngine: Sendable {
 
     /// Fetches what others changed, and returns when the delegate has handled it. Fetches of everything at the same
     /// time are one; it is cancelled when all tasks that wait for it are.
-    /// - Throws: `CKError`; `invalidArguments` where the delegate, or a child task of its own, calls it while it handles
-    ///   an event.
+    /// - Throws: `CKError`; `invalidArguments` where the delegate, or a child task of its own, calls it while it
+    ///   handles an event.
     public func fetchChanges(_ options: FetchChangesOptions = FetchChangesOptions()) async throws {
         try refuseInDelegate("fetchChanges")
         try await fetch(FetchChangesContext(reason: .manual, options: options))

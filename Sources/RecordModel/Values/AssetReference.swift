@@ -34,6 +34,7 @@ package struct AssetReference: Hashable, Sendable, CustomStringConvertible {
 }
 
 extension AssetReference: WireMessage {
+    /// Of no bytes, and no file's.
     package static let blank = AssetReference(sha256: Array(repeating: 0, count: hashBytes), size: 0)
 
     package mutating func fields(_ wire: inout WireFields) throws(WireError) {

@@ -90,8 +90,7 @@ package struct RecordModification: Sendable {
                 zone: zone, schemaVersion: schema.version, caller: request.caller, time: service.now,
                 isAtomic: isAtomic, quota: terms, operations: plan.changes)
             try await complete(&command, attempt, on: group)
-            if !isPaid { try pay(for: plan.changes, schema: schema.schema) }
-            isPaid = true
+            try pay(for: plan.changes, schema: schema.schema, unless: &isPaid)
             guard try await assets.hold(plan.changes) else { return .outdated }
             let outcome = try await Tried(.modifyRecords(command), terms, of: request, on: group, in: service)
             return try await outcome.map { outcome throws(RequestFailure) in try await result(answer, outcome) }
@@ -108,8 +107,13 @@ package struct RecordModification: Sendable {
         if let refusal = command.refusal { throw RequestFailure(refusal) }
     }
 
-    /// Spends what the request costs beyond the one token for which it was let in, if it may cost so much.
-    private func pay(for changes: [RecordChange], schema: Schema) throws(RequestFailure) {
+    /// Spends what the request costs beyond the one token for which it was let in, if it may cost so much. Further
+    /// attempts cost nothing.
+    private func pay(
+        for changes: [RecordChange], schema: Schema, unless isPaid: inout Bool
+    ) throws(RequestFailure) {
+        if isPaid { return }
+        isPaid = true
         let rows = WrittenRows(changes, schema: schema)
         if let refusal = rows.refusal { throw RequestFailure(refusal) }
         guard !request.caller.isAdministrator else { return }

@@ -132,8 +132,8 @@ package final class WebAuthToken: Sendable {
         }
     }
 
-    /// Has `body` hear of each new text, in place of the one that did before. It is not told of another program's, which
-    /// may be another user's, and of none that comes after that. It must not call this object.
+    /// Has `body` hear of each new text, in place of the one that did before. It is not told of another program's,
+    /// which may be another user's, and of none that comes after that. It must not call this object.
     package func observe(_ body: @escaping @Sendable (String) -> Void) { state.withLock { $0.observer = body } }
 
     /// Takes the token over that another program has put into the file since it was looked at last. It may be another

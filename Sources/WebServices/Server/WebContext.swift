@@ -45,8 +45,8 @@ package final class WebContext: Sendable {
         console = consoleFolder.map { ConsolePages(folder: $0) } ?? .embedded
     }
 
-    /// Whether a request is served though its connection is beyond a limit: one after the node's health, and one with an
-    /// administrator's token or a session's that a sign-in gave. It is looked at in full later, as any other.
+    /// Whether a request is served though its connection is beyond a limit: one after the node's health, and one with
+    /// an administrator's token or a session's that a sign-in gave. It is looked at in full later, as any other.
     func isPassed(_ target: String, authorization: String?) -> Bool {
         let url = RequestURL(target: target)
         if url.segments.first == "health" { return true }

@@ -26,6 +26,7 @@ struct SubclassTests {
         init(begins: Bool = true) {
             self.begins = begins
             super.init()
+            recordIDs = [CKRecord.ID(recordName: "a")]
         }
 
         override func start() {

@@ -37,8 +37,12 @@ extension Mutant {
             "forget which requests were answered",
             Edit(
                 "RecordStore/Apply/RecordTransaction+ModifyRecords.swift",
-                "try remember(outcome, of: idempotency, in: command.zone.database)",
-                "if !(PLANTED) { try remember(outcome, of: idempotency, in: command.zone.database) }")),
+                "try IdempotencyTable(self).remember(outcome, of: idempotency, in: command.zone.database)",
+                """
+                if !(PLANTED) {
+                    try IdempotencyTable(self).remember(outcome, of: idempotency, in: command.zone.database)
+                }
+                """)),
         Mutant(
             "begin a zone's new life under the old number",
             Edit(

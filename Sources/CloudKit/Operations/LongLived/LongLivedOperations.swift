@@ -56,8 +56,8 @@ extension CKDatabaseOperation {
 }
 
 extension DatabaseService {
-    /// Where the long-lived operations of the user who is signed in are. Where the server cannot be reached, the user is
-    /// the one whom the session had when it was reached last.
+    /// Where the long-lived operations of the user who is signed in are. Where the server cannot be reached, the user
+    /// is the one whom the session had when it was reached last.
     /// - Throws: `notAuthenticated` if no user is signed in, and what keeps the server from being asked.
     func longLivedStore() async throws(CKError) -> LongLivedStore {
         let (session, configuration) = try account.session()
