@@ -104,8 +104,8 @@ final class ConnectionBook: Sendable {
         let (entered, ended) = state.withLock { state -> (EdgeConnection?, EdgeConnection?) in
             var refusal = self.refusal(of: address, state)
             var ended: EdgeConnection?
-            if refusal == nil, state.served.count >= limits.connectionsMax {
-                ended = state.served.idlest(for: address)
+            if state.served.count >= limits.connectionsMax {
+                if refusal == nil { ended = state.served.idlest(for: address) }
                 if ended == nil { refusal = .tooManyConnections(limits.connectionsMax) }
             }
             if refusal != nil, state.told.count >= limits.toldConnectionsMax {

@@ -131,7 +131,8 @@ extension ClusterSuites {
         @Test("where nobody of many has an account, the directory is doubted and nobody is forgotten")
         func doubted() async throws {
             try await inWorld([]) { world in
-                let all = (0..<21).map { Self.database(of: "gone\($0)") }
+                // More than a few on every shard.
+                let all = (0..<150).map { Self.database(of: "gone\($0)") }
                 for subscriber in all { try await world.subscribe(subscriber) }
                 for _ in 0..<3 { #expect(await world.service.deletedSubscribers.forgetAll(in: world.service)) }
                 #expect(try await world.subscribers() == Set(all.map(\.owner)))

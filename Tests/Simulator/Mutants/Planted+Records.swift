@@ -41,8 +41,12 @@ extension Mutant {
             "a refusal of a whole request is not remembered",
             .init(
                 "RecordStore/Apply/RecordTransaction+ModifyRecords.swift",
-                "try remember(outcome, of: idempotency, in: command.zone.database)",
-                "if !names.isEmpty || !PLANTED { try remember(outcome, of: idempotency, in: command.zone.database) }")),
+                "try IdempotencyTable(self).remember(outcome, of: idempotency, in: command.zone.database)",
+                """
+                if !names.isEmpty || !PLANTED {
+                    try IdempotencyTable(self).remember(outcome, of: idempotency, in: command.zone.database)
+                }
+                """)),
         // The first change behind a full page is never told.
         Mutant(
             "a page's token is one further than its last record",
