@@ -148,6 +148,8 @@ def test_6_7_9_14_17_18_indexes_roles_and_deployment(container, open_page):
     assert "recordChangeTag" in app("records/modify", {"operations": [{"operationType": "forceUpdate", "record": record}]})["records"][0]
 
     keys.go("Deploy Schema Changes")
+    # Before the plan is here there is nothing to press the button for.
+    expect(page.get_by_role("heading", name="Record Types")).to_be_visible()
     keys.enter(page.get_by_role("button", name="Deploy…"))
     dialog = page.get_by_role("alertdialog")
     expect(dialog.get_by_role("textbox")).to_be_focused()

@@ -49,7 +49,8 @@ export function deployScreen() {
     return Promise.all([call("POST /admin/1/schema/deploy", { query: { ...query, dryRun: true }, signal: abort }),
       call("GET /admin/1/schema/state", { query: { ...query, environment: "development" }, signal: abort })]).then(([found, { types }]) => ({ ...found, types }));
   });
-  const denied = () => denial("POST /admin/1/schema/deploy") ?? (plan.data.value?.changes.length ? null : "There is nothing to deploy.");
+  const denied = () => denial("POST /admin/1/schema/deploy")
+    ?? (plan.data.value ? plan.data.value.changes.length ? null : "There is nothing to deploy." : "What there is to deploy is not known yet.");
   const deploy = () => confirm({
     title: "Deploy to production?", action: "Deploy", kind: "primary", typed: place.peek().container,
     text: div({ class: "stack" }, p(plural(plan.data.peek().changes.length, "change"), " of the schema of ", b(place.peek().container), " go to production, all at once. Records are not copied."),
