@@ -240,9 +240,9 @@ let package = Package(
     ].flatMap(\.self)
 )
 
-// For packages that depend on this one by its URL, which SwiftPM checks out, and where the environment says so. Not in a
-// build of this package: `--explicit-target-dependency-import-check` takes the `import os` of swift-argument-parser, which
-// stands behind `canImport`, for an import of this target. See Sources/os/DESIGN.md.
+// For packages that depend on this one by its URL, which SwiftPM checks out, and where the environment says so. Not in
+// a build of this package: `--explicit-target-dependency-import-check` takes the `import os` of swift-argument-parser,
+// which stands behind `canImport`, for an import of this target. See Sources/os/DESIGN.md.
 if Context.packageDirectory.contains("/checkouts/") || Context.environment["ZONEKEEPER_OS_MODULE"] != nil {
     package.products.append(.library(name: "os", targets: ["os"]))
     package.targets += [

@@ -65,7 +65,7 @@ package final class UserNames: Sendable {
         }
     }
 
-    /// What tells the tables of now from those that came in their place. Whoever reads them asks before the snapshot
+    /// What tells the tables of now from those that came in their place. A reader asks before its snapshot
     /// begins: an index that is made from it counts only while they are the same.
     package var generation: Int { state.withLock(\.generation) }
 

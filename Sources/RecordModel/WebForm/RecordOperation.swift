@@ -123,7 +123,7 @@ extension RecordOperation {
         package var zone: ZoneID
         /// Whether saves extend the schema; never in production.
         package let schemaGrows: Bool
-        /// The bytes of the schema, where they are known: measuring it anew for each operation is dear.
+        /// The bytes of the schema, where they are known: to measure it again for each operation is dear.
         package let schemaBytes: Int?
 
         package init(

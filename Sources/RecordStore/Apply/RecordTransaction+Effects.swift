@@ -40,13 +40,10 @@ extension RecordTransaction {
 
     /// Matches the current command's changes against subscriptions.
     func tellWatchers() throws {
+        let queue = MatchingQueue(db: db, level: level)
         for leftover in try matcher.tell(time: stamp) {
             hasJobs = true
-            guard level >= .exactNotifications else {
-                try addJob(leftover)
-                continue
-            }
-            try MatchingQueue(db: db, level: level).add(leftover)
+            if level >= .exactNotifications { try queue.add(leftover) } else { try addJob(leftover) }
         }
     }
 
@@ -79,6 +76,7 @@ extension RecordTransaction {
         try home.remove(container: container, budget: &budget)
         if budget > 0 { try matcher.remove(container: container, budget: &budget) }
     }
+
     /// Has what is made later begin a greater life, so that tokens of lives up to one fit none of it.
     func endLives(to life: Int64) throws {
         guard life >= incarnationFloor else { return }

@@ -134,18 +134,9 @@ struct QueryRun {
     mutating func insert(_ candidate: Candidate, from start: Int) {
         let place = (keys: candidate.keys, id: candidate.row.id)
         if let ceiling, plan.order.precedes(ceiling, place) { return }
-        var low = start
-        var high = found.count
-        while low < high {
-            let middle = (low + high) / 2
-            if plan.order.precedes((found[middle].keys, found[middle].row.id), place) {
-                low = middle + 1
-            } else {
-                high = middle
-            }
-        }
-        guard low <= limit else { return }
-        found.insert(candidate, at: low)
+        let index = found[start...].prefixEnd { plan.order.precedes(($0.keys, $0.row.id), place) }
+        guard index <= limit else { return }
+        found.insert(candidate, at: index)
         bytes += candidate.row.body.count
         if found.count > limit + 1 { dropLast() }
         while bytes > tuning.pageBytesMax, found.count > max(start, 1) {

@@ -1,4 +1,5 @@
 import RecordModel
+import Wire
 
 /// What a page of a query has cost and may cost, in steps of about a tenth of a microsecond: an index entry read, a row
 /// counted, a key made or compared. One page has one, also where it is read from many zones.
@@ -97,12 +98,7 @@ struct KeyedRecord {
 extension [IndexKey] {
     /// The number of keys before the first that is behind a position; the keys are ascending.
     private func count(through position: KeyPosition) -> Int {
-        var (low, high) = (0, count)
-        while low < high {
-            let middle = (low + high) / 2
-            if KeyPosition(key: self[middle], recordID: 0) <= position { low = middle + 1 } else { high = middle }
-        }
-        return low
+        prefixEnd { KeyPosition(key: $0, recordID: 0) <= position }
     }
 
     /// The least key in a range; the keys are ascending.

@@ -174,13 +174,8 @@ package struct QuotaTransfer: Hashable, Sendable, WireMessage {
 
     /// The month of a time in milliseconds since 1970, in UTC, as 202611.
     package static func month(of time: Int64) -> UInt64 {
-        // Days of years that begin in March, as leap days then come last; 719,468 days before 1970 is 1 March of
-        // year 0.
-        let days = max(time, 0) / 86_400_000 + 719_468
-        let (era, day) = (days / 146_097, days % 146_097)
-        let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365
-        let month = (5 * (day - (365 * year + year / 4 - year / 100)) + 2) / 153
-        return UInt64((era * 400 + year + (month < 10 ? 0 : 1)) * 100 + (month < 10 ? month + 3 : month - 9))
+        let date = UTCTime(milliseconds: max(time, 0)).date
+        return UInt64(date.year * 100 + date.month)
     }
 
     package static var blank: Self { QuotaTransfer(ledger: .blank, month: 0, bytes: 0) }

@@ -206,39 +206,3 @@ extension Subscription {
         return level < .collapseIDs ? lists : lists + [info["collapseIDKey"]?.string].compactMap(\.self)
     }
 }
-
-/// A moment as ISO 8601 writes it, to the second. Apply has no calendar that is the same in every build.
-private struct UTCTime {
-    var milliseconds: Int64
-
-    /// Such as `2026-09-21T14:13:20Z`.
-    var text: String {
-        let seconds = Self.floor(milliseconds, 1_000)
-        let days = Self.floor(seconds, 86_400)
-        let second = seconds - days * 86_400
-        // Years begin in March, so that a leap day is the last; eras have 400 years.
-        let shifted = days + 719_468
-        let era = Self.floor(shifted, 146_097)
-        let day = shifted - era * 146_097
-        let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365
-        let dayOfYear = day - (365 * year + year / 4 - year / 100)
-        let month = (5 * dayOfYear + 2) / 153
-        let number = month < 10 ? month + 3 : month - 9
-        let parts = [
-            "\(Self.padded(era * 400 + year + (number <= 2 ? 1 : 0), 4))-\(Self.padded(number, 2))",
-            "-\(Self.padded(dayOfYear - (153 * month + 2) / 5 + 1, 2))T\(Self.padded(second / 3_600, 2))",
-            ":\(Self.padded(second / 60 % 60, 2)):\(Self.padded(second % 60, 2))Z",
-        ]
-        return parts.joined()
-    }
-
-    private static func floor(_ number: Int64, _ divisor: Int64) -> Int64 {
-        let (quotient, rest) = number.quotientAndRemainder(dividingBy: divisor)
-        return rest < 0 ? quotient - 1 : quotient
-    }
-
-    private static func padded(_ number: Int64, _ count: Int) -> String {
-        let digits = "\(number.magnitude)"
-        return (number < 0 ? "-" : "") + String(repeating: "0", count: max(count - digits.count, 0)) + digits
-    }
-}

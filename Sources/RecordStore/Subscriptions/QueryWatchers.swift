@@ -1,4 +1,5 @@
 import RecordModel
+import Wire
 
 /// The subscriptions to queries of one record type.
 ///
@@ -224,14 +225,7 @@ extension Dictionary where Value == [Int64] {
 
 // Ascending rows.
 extension [Int64] {
-    private func place(of row: Int64) -> Int {
-        var (low, high) = (0, count)
-        while low < high {
-            let middle = (low + high) / 2
-            if self[middle] < row { low = middle + 1 } else { high = middle }
-        }
-        return low
-    }
+    private func place(of row: Int64) -> Int { prefixEnd { $0 < row } }
 
     fileprivate mutating func insertSorted(_ row: Int64) {
         let place = place(of: row)

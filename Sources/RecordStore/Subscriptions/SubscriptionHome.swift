@@ -222,8 +222,8 @@ struct SubscriptionHome {
         return true
     }
 
-    /// Where a log is half full, removes the last notification that says the same of a zone as one that comes: whoever
-    /// has not read that one reads this one, and fetches what both tell of.
+    /// Where a log is half full, removes the last notification that says the same of a zone as one that comes: a reader
+    /// who has not read that one reads this one, and fetches what both tell of.
     ///
     /// Nothing that a reader lacks goes: what is told to a device and what is not are never taken for the same. A
     /// webhook's stay, as one that is sent again is to be what it was.

@@ -133,7 +133,7 @@ package struct ContainerAdministration: Sendable {
     }
 
     /// Deletes one of a user's subscriptions to databases of a scope. The audit log names it before.
-    /// - Throws: `NOT_FOUND` where there is none of that name.
+    /// - Throws: `NOT_FOUND` where the user has no subscription of that name.
     package func deleteSubscription(
         _ id: String, to scope: Scope, of user: String, in key: SchemaKey
     ) async throws(RequestFailure) {

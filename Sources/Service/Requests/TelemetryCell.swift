@@ -186,13 +186,9 @@ package struct DistinctUsers: Hashable, Sendable, WireMessage {
 
     private mutating func insert(_ hash: UInt64) {
         if hashes.count == Self.hashesMax, let last = hashes.last, hash >= last { return }
-        var (low, high) = (0, hashes.count)
-        while low < high {
-            let middle = (low + high) / 2
-            if hashes[middle] < hash { low = middle + 1 } else { high = middle }
-        }
-        if low < hashes.count, hashes[low] == hash { return }
-        hashes.insert(hash, at: low)
+        let place = hashes.prefixEnd { $0 < hash }
+        if place < hashes.count, hashes[place] == hash { return }
+        hashes.insert(hash, at: place)
         if hashes.count > Self.hashesMax { hashes.removeLast() }
     }
 

@@ -70,7 +70,7 @@ package final class ServiceSession: Sendable {
             || configuration.webAuthTokenFile.map { FileManager.default.fileExists(atPath: $0) } ?? false
     }
 
-    /// The user's token; nil if there is none, or its file cannot be read.
+    /// The user's token; nil if nobody is signed in, or its file cannot be read.
     package var userToken: WebAuthToken? { try? token?.token() }
 
     /// Sends a request to one database of the container.

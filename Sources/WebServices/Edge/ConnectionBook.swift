@@ -45,7 +45,7 @@ final class EdgeConnection: Sendable {
 /// Who is connected, by address. A lock is taken when a connection begins and when it ends, never for a request.
 ///
 /// Where there is no place left, a newcomer gets that of another connection: the one that has had no request for
-/// longest, of the addresses that have most. So whoever opens much and asks nothing keeps nobody out.
+/// longest, of the addresses that have most. So an address that opens many and asks nothing keeps no other out.
 final class ConnectionBook: Sendable {
     /// Places of one kind, and who has them.
     private struct Places: Sendable {
@@ -96,7 +96,7 @@ final class ConnectionBook: Sendable {
 
     init(limits: EdgeLimits) { self.limits = limits }
 
-    /// Takes a place for a connection; `leave` must follow. Nil where there is none: then it is closed.
+    /// Takes a place for a connection; `leave` must follow. Nil where no place is left: then it is closed.
     /// - Parameter onCrowdedOut: its place was given to another one. It is to end, or to `stay`.
     func enter(
         _ address: ClientAddress, now: NIODeadline, onCrowdedOut: @escaping @Sendable () -> Void

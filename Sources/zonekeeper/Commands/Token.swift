@@ -212,7 +212,7 @@ struct TokenRevokeCommand: ClientCommand {
     @Argument(help: "The token's id, as `token list` shows it.")
     var id: String?
 
-    @Flag(help: "The administrator's own: that of whoever sends this command.")
+    @Flag(help: "The token of the administrator who sends this command.")
     var own = false
 
     func validate() throws {

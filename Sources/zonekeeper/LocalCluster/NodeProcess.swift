@@ -27,7 +27,7 @@ struct NodeProcess: Sendable {
         return Array(words.prefix(arguments.count)) == arguments || holdsFolder(pid)
     }
 
-    /// The process that holds the node's data folder, whoever started it; nil where none does.
+    /// The process that holds the node's data folder, started by `cluster up` or otherwise; nil where no process does.
     var holder: Int32? {
         let numbers = (try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []
         return numbers.compactMap(Int32.init).first { Self.words(of: $0) != nil && holdsFolder($0) }

@@ -79,10 +79,14 @@ struct LongLivedStore: Sendable {
     /// Writes an operation. When this returns, it is on disk.
     /// - Throws: what the file system says.
     func save(_ copy: LongLivedCopy) throws {
+        try Self.write(copy, to: path(copy.id), in: folder)
+    }
+
+    /// Writes a file, and makes its folder where that is missing.
+    fileprivate static func write(_ value: some Encodable, to path: String, in folder: String) throws {
         try FileManager.default.createDirectory(
             atPath: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
-        let text = String(decoding: try JSONEncoder().encode(copy), as: UTF8.self)
-        try PrivateFile.replace(path(copy.id), with: text)
+        try PrivateFile.replace(path, with: String(decoding: try JSONEncoder().encode(value), as: UTF8.self))
     }
 
     /// Removes an operation, if it is there.
@@ -105,12 +109,11 @@ struct KnownUser {
         var user: String
     }
 
+    private let folder: String
     /// The names of users' folders have no point at the beginning.
-    private let path: String
+    private var path: String { folder + "/.user.json" }
 
-    init(container: String, environment: String) {
-        path = LongLivedStore.folder(container, environment) + "/.user.json"
-    }
+    init(container: String, environment: String) { folder = LongLivedStore.folder(container, environment) }
 
     /// The record name of the user of a token; nil where it is not known.
     func name(of token: WebAuthToken) -> String? {
@@ -132,11 +135,6 @@ struct KnownUser {
     }
 
     private func write(_ content: Content) {
-        guard content != self.content, let data = try? JSONEncoder().encode(content) else { return }
-        let file = URL(filePath: path)
-        try? FileManager.default.createDirectory(
-            at: file.deletingLastPathComponent(), withIntermediateDirectories: true,
-            attributes: [.posixPermissions: 0o700])
-        try? data.write(to: file, options: .atomic)
+        if content != self.content { try? LongLivedStore.write(content, to: path, in: folder) }
     }
 }
