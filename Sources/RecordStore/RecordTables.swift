@@ -64,11 +64,10 @@ extension RecordTables {
         guard let schema = try rows.schema(database),
             let databaseID = try rows.databaseID(database, schemaID: schema.id)
         else { return [] }
-        return try SQLStatement(
-            cached:
-                "SELECT \(ZoneRow.columns), z.name FROM zone z WHERE z.database = ? AND z.state = 0 ORDER BY z.name",
-            in: db
-        ).all(.integer(databaseID)) { ZoneRow($0).described(as: $0.text(ZoneRow.columnCount)) }
+        return try db.all(
+            "SELECT \(ZoneRow.columns), z.name FROM zone z WHERE z.database = ? AND z.state = 0 ORDER BY z.name",
+            databaseID
+        ) { ZoneRow($0).described(as: $0.text(ZoneRow.columnCount)) }
     }
 
     /// One zone; nil if it does not live here. A default zone always lives.
@@ -110,13 +109,13 @@ extension RecordTables {
         _ value: UInt64, level: FeatureLevel = FeatureLevel.supported.upperBound, in db: Database
     ) throws {
         // Leaves room above for zones that are recreated.
-        let floor = SQLValue.integer(Int64(min(value, 1 << 62)))
+        let floor = Int64(min(value, 1 << 62))
         for sql in [
             "UPDATE record_state SET incarnation_floor = max(incarnation_floor, ?)",
             "UPDATE zone SET incarnation = ?1 WHERE state = 0 AND incarnation < ?1",
             "UPDATE database SET incarnation = ?1 WHERE incarnation < ?1",
         ] {
-            try SQLStatement(cached: sql, in: db).run(floor)
+            try db.run(sql, floor)
         }
         guard level >= .notifications else { return }
         try Outbox(db: db, level: level).begin(incarnation: Int64(min(value, 1 << 62)))
@@ -127,8 +126,7 @@ extension RecordTables {
     package static func stateHash(in db: Database, into hash: ([UInt8]) -> Void) throws {
         for table in allTables {
             hash(Array(table.name.utf8))
-            let select = try SQLStatement(cached: "SELECT * FROM \(table.name) ORDER BY \(table.order)", in: db)
-            try select.forEach([]) { row in
+            try db.forEach("SELECT * FROM \(table.name) ORDER BY \(table.order)") { row in
                 var bytes: [UInt8] = []
                 for column in 0..<row.columnCount { row.appendValue(column, to: &bytes) }
                 hash(bytes)

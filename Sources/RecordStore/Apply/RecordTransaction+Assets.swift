@@ -26,7 +26,7 @@ extension RecordTables {
     /// Whether a file must be kept: a record names it, or did so a while ago.
     /// - Throws: `DatabaseError` on an I/O error.
     package static func countsAsset(_ sha256: [UInt8], in db: Database) throws -> Bool {
-        try SQLStatement(cached: "SELECT 1 FROM asset WHERE sha256 = ? LIMIT 1", in: db).first(.blob(sha256)) { _ in
+        try db.first("SELECT 1 FROM asset WHERE sha256 = ? LIMIT 1", sha256) { _ in
             true
         } ?? false
     }
@@ -36,12 +36,9 @@ extension RecordTables {
     package static func namedAssets(
         after last: AssetReference?, limit: Int, in db: Database
     ) throws -> [AssetReference] {
-        try SQLStatement(
-            cached: """
-                SELECT sha256, size FROM asset WHERE (sha256, size) > (?, ?) AND named > 0 ORDER BY sha256, size LIMIT ?
-                """, in: db
-        ).all(
-            .blob(last?.sha256 ?? []), .integer(last.map { Int64($0.size) } ?? -1), .integer(Int64(clamping: limit))
+        try db.all(
+            "SELECT sha256, size FROM asset WHERE (sha256, size) > (?, ?) AND named > 0 ORDER BY sha256, size LIMIT ?",
+            last?.sha256 ?? [], last.map { Int64($0.size) } ?? -1, limit
         ) { try AssetReference($0) }
     }
 }
@@ -52,21 +49,19 @@ extension RecordTransaction {
         if old == new { return }
         // What stays is never without a name in between.
         for asset in new {
-            try SQLStatement(
-                cached: """
-                    INSERT INTO asset VALUES (?, ?, 1, 0)
-                    ON CONFLICT (sha256, size) DO UPDATE SET named = named + 1, released_at = 0
-                    """, in: db
-            ).run(.blob(asset.sha256), .integer(Int64(asset.size)))
+            try db.run(
+                """
+                INSERT INTO asset VALUES (?, ?, 1, 0)
+                ON CONFLICT (sha256, size) DO UPDATE SET named = named + 1, released_at = 0
+                """, asset.sha256, Int64(asset.size))
             if !old.contains(asset), namedAssets.count < Self.namedAssetsMax { namedAssets.append(asset) }
         }
         for asset in old {
-            try SQLStatement(
-                cached: """
-                    UPDATE asset SET named = named - 1, released_at = CASE named WHEN 1 THEN ? ELSE 0 END
-                    WHERE sha256 = ? AND size = ? AND named > 0
-                    """, in: db
-            ).run(.integer(time), .blob(asset.sha256), .integer(Int64(asset.size)))
+            try db.run(
+                """
+                UPDATE asset SET named = named - 1, released_at = CASE named WHEN 1 THEN ? ELSE 0 END
+                WHERE sha256 = ? AND size = ? AND named > 0
+                """, time, asset.sha256, Int64(asset.size))
             try Invariant.check(db.changesCount == 1, "asset \(asset) is given up, and nothing counts as naming it")
         }
     }
@@ -76,15 +71,14 @@ extension RecordTransaction {
 
     /// Forgets files that nothing names since a while, those first that were given up first.
     func purgeAssets(_ retention: Retention, budget: Int) throws -> Int {
-        let old = try SQLStatement(
-            cached: """
-                SELECT sha256, size FROM asset WHERE named = 0 AND released_at <= ?
-                ORDER BY released_at, sha256, size LIMIT ?
-                """, in: db
-        ).all(.integer(retention.assetCutoff(time)), .integer(Int64(budget))) { ($0.bytes(0), $0.integer(1)) }
+        let old = try db.all(
+            """
+            SELECT sha256, size FROM asset WHERE named = 0 AND released_at <= ?
+            ORDER BY released_at, sha256, size LIMIT ?
+            """, retention.assetCutoff(time), budget
+        ) { ($0.bytes(0), $0.integer(1)) }
         for (sha256, size) in old {
-            try SQLStatement(cached: "DELETE FROM asset WHERE sha256 = ? AND size = ? AND named = 0", in: db)
-                .run(.blob(sha256), .integer(size))
+            try db.run("DELETE FROM asset WHERE sha256 = ? AND size = ? AND named = 0", sha256, size)
         }
         return old.count
     }
@@ -93,10 +87,9 @@ extension RecordTransaction {
     func writeAssets(of zone: OpenZone) throws {
         let bytes = zone.row.used.assets
         if bytes != 0 {
-            try SQLStatement(cached: "INSERT OR REPLACE INTO asset_zone VALUES (?, ?)", in: db)
-                .run(.integer(zone.row.id), .integer(bytes))
+            try db.run("INSERT OR REPLACE INTO asset_zone VALUES (?, ?)", zone.row.id, bytes)
         } else if zone.hasAssetRow {
-            try SQLStatement(cached: "DELETE FROM asset_zone WHERE zone = ?", in: db).run(.integer(zone.row.id))
+            try db.run("DELETE FROM asset_zone WHERE zone = ?", zone.row.id)
         }
         zone.hasAssetRow = bytes != 0
     }
@@ -105,11 +98,11 @@ extension RecordTransaction {
     func writeAssets(of database: OpenDatabase) throws {
         guard let row = database.row else { return }
         if row.hasAssets {
-            try SQLStatement(cached: "INSERT OR REPLACE INTO asset_database VALUES (?, ?, ?, ?)", in: db).run(
-                .integer(row.id), .integer(row.used.assets), .integer(row.received.assets),
-                .integer(row.returned.assets))
+            try db.run(
+                "INSERT OR REPLACE INTO asset_database VALUES (?, ?, ?, ?)", row.id, row.used.assets,
+                row.received.assets, row.returned.assets)
         } else if database.hasAssetRow {
-            try SQLStatement(cached: "DELETE FROM asset_database WHERE database = ?", in: db).run(.integer(row.id))
+            try db.run("DELETE FROM asset_database WHERE database = ?", row.id)
         }
         database.hasAssetRow = row.hasAssets
     }

@@ -81,8 +81,7 @@ extension RecordTransaction {
     func endLives(to life: Int64) throws {
         guard life >= incarnationFloor else { return }
         incarnationFloor = life + 1
-        try SQLStatement(cached: "UPDATE record_state SET incarnation_floor = ?", in: db)
-            .run(.integer(incarnationFloor))
+        try db.run("UPDATE record_state SET incarnation_floor = ?", incarnationFloor)
         try db.checkOneRow("a floor of incarnations at \(incarnationFloor)")
     }
 }

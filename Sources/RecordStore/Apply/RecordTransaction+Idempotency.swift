@@ -58,8 +58,9 @@ extension RecordTransaction {
             }
         }
         let used = try databaseID.flatMap { databaseID in
-            try SQLStatement(cached: "SELECT bytes FROM idempotency_use WHERE database = ? AND caller = ?", in: db)
-                .first(.integer(databaseID), .text(idempotency.caller)) { $0.integer(0) }
+            try db.first(
+                "SELECT bytes FROM idempotency_use WHERE database = ? AND caller = ?", databaseID, idempotency.caller
+            ) { $0.integer(0) }
         }
         guard let used, used >= bytesMax else { return nil }
         return ServiceError(
@@ -87,30 +88,28 @@ struct IdempotencyTable {
         let expires = saturating(max(transaction.time, idempotency.madeAt ?? transaction.time), rememberedMilliseconds)
         let databaseID = try transaction.makeDatabase(database).id
         let bytes = outcome.encoded()
-        try SQLStatement(cached: "INSERT INTO idempotency VALUES (NULL, ?, ?, ?, ?, ?, ?, ?)", in: db).run(
-            .integer(databaseID), .text(idempotency.caller), .blob(idempotency.key),
-            .integer(Int64(bitPattern: idempotency.position)), .blob(idempotency.bodyHash), .blob(bytes),
-            .integer(expires))
+        try db.run(
+            "INSERT INTO idempotency VALUES (NULL, ?, ?, ?, ?, ?, ?, ?)", databaseID, idempotency.caller,
+            idempotency.key, idempotency.position, idempotency.bodyHash, bytes, expires)
         let rowBytes = RememberedOutcome.rowBytes(outcome: bytes, caller: idempotency.caller)
         if transaction.counted.contains(RowPlace(.idempotency, row: db.lastInsertedRowID)) {
             try transaction.count(rowBytes, databaseID: databaseID)
         }
-        try SQLStatement(
-            cached: """
-                INSERT INTO idempotency_use VALUES (?, ?, ?)
-                ON CONFLICT (database, caller) DO UPDATE SET bytes = bytes + excluded.bytes
-                """, in: db
-        ).run(.integer(databaseID), .text(idempotency.caller), .integer(rowBytes))
+        try db.run(
+            """
+            INSERT INTO idempotency_use VALUES (?, ?, ?)
+            ON CONFLICT (database, caller) DO UPDATE SET bytes = bytes + excluded.bytes
+            """, databaseID, idempotency.caller, rowBytes)
     }
 
     /// Removes what is remembered of requests whose keys are too old to be used again.
     func purge(budget: Int) throws -> Int {
-        let old = try SQLStatement(
-            cached: """
-                SELECT id, database, caller, key, \(RememberedOutcome.rowBytes) FROM idempotency WHERE expires <= ?
-                ORDER BY expires, id LIMIT ?
-                """, in: db
-        ).all(.integer(transaction.time), .integer(Int64(budget))) { row in
+        let old = try db.all(
+            """
+            SELECT id, database, caller, key, \(RememberedOutcome.rowBytes) FROM idempotency WHERE expires <= ?
+            ORDER BY expires, id LIMIT ?
+            """, transaction.time, budget
+        ) { row in
             (
                 id: row.integer(0), databaseID: row.integer(1),
                 key: IdempotencyKey(key: row.bytes(3), bodyHash: [], caller: row.text(2)), bytes: row.integer(4)
@@ -121,15 +120,15 @@ struct IdempotencyTable {
         var bytes: Int64 = 0
         var freed: [Int64: Int64] = [:]
         for row in old where bytes < Int64(RecordTransaction.partBytesMax) {
-            try SQLStatement(cached: "DELETE FROM idempotency WHERE id = ?", in: db).run(.integer(row.id))
+            try db.run("DELETE FROM idempotency WHERE id = ?", row.id)
             try db.checkOneRow("the end of answer \(row.id)")
-            try SQLStatement(
-                cached: "UPDATE idempotency_use SET bytes = bytes - ? WHERE database = ? AND caller = ?", in: db
-            ).run(.integer(row.bytes), .integer(row.databaseID), .text(row.key.caller))
+            try db.run(
+                "UPDATE idempotency_use SET bytes = bytes - ? WHERE database = ? AND caller = ?", row.bytes,
+                row.databaseID, row.key.caller)
             try db.checkOneRow("\(row.bytes) bytes of answers to a caller of database \(row.databaseID)")
-            try SQLStatement(
-                cached: "DELETE FROM idempotency_use WHERE database = ? AND caller = ? AND bytes <= 0", in: db
-            ).run(.integer(row.databaseID), .text(row.key.caller))
+            try db.run(
+                "DELETE FROM idempotency_use WHERE database = ? AND caller = ? AND bytes <= 0", row.databaseID,
+                row.key.caller)
             if let made = row.key.madeAt { transaction.forgotten = max(transaction.forgotten, made) }
             if transaction.counted.contains(RowPlace(.idempotency, row: row.id)) {
                 freed[row.databaseID, default: 0] += row.bytes
@@ -203,13 +202,9 @@ struct RememberedOutcome: WireCodable {
     static func find(
         _ idempotency: IdempotencyKey, databaseID: Int64, in db: Database
     ) throws -> Result<RememberedOutcome, ServiceError>? {
-        let found = try SQLStatement(
-            cached: """
-                SELECT hash, outcome FROM idempotency WHERE database = ? AND caller = ? AND key = ? AND position = ?
-                """, in: db
-        ).first(
-            .integer(databaseID), .text(idempotency.caller), .blob(idempotency.key),
-            .integer(Int64(bitPattern: idempotency.position))
+        let found = try db.first(
+            "SELECT hash, outcome FROM idempotency WHERE database = ? AND caller = ? AND key = ? AND position = ?",
+            databaseID, idempotency.caller, idempotency.key, idempotency.position
         ) { ($0.bytes(0), $0.bytes(1)) }
         guard let (hash, bytes) = found else { return nil }
         let remembered = try RememberedOutcome(decoding: bytes)

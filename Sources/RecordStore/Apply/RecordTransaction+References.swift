@@ -31,7 +31,7 @@ struct Edge: Hashable {
         }
     }
 
-    var targetValue: SQLValue { .text(String(decoding: target, as: UTF8.self)) }
+    var targetValue: any SQLValue { String(decoding: target, as: UTF8.self) }
 }
 
 private let tooManyAlong = ServiceError(
@@ -45,8 +45,7 @@ extension RecordTransaction {
     /// Whether records of the zone refer to others with an action.
     func hasEdges(_ zone: OpenZone) throws -> Bool {
         if let known = zone.hasEdges { return known }
-        let found = try SQLStatement(cached: "SELECT 1 FROM edge WHERE zone = ? LIMIT 1", in: db)
-            .first(.integer(zone.row.id)) { _ in true }
+        let found = try db.first("SELECT 1 FROM edge WHERE zone = ? LIMIT 1", zone.row.id) { _ in true }
         zone.hasEdges = found ?? false
         return found ?? false
     }
@@ -62,13 +61,14 @@ extension RecordTransaction {
     func updateEdges(zoneID: Int64, recordID: Int64, from old: [Edge], to new: [Edge], sequence: Int64) throws {
         let kept = Set(old).intersection(new)
         for edge in old where !kept.contains(edge) {
-            try SQLStatement(
-                cached: "DELETE FROM edge WHERE zone = ? AND target = ? AND action = ? AND source = ?", in: db
-            ).run(.integer(zoneID), edge.targetValue, .integer(edge.action), .integer(recordID))
+            try db.run(
+                "DELETE FROM edge WHERE zone = ? AND target = ? AND action = ? AND source = ?", zoneID,
+                edge.targetValue, edge.action, recordID)
         }
         for edge in new where !kept.contains(edge) {
-            try SQLStatement(cached: "INSERT OR IGNORE INTO edge VALUES (?, ?, ?, ?, ?)", in: db).run(
-                .integer(zoneID), edge.targetValue, .integer(edge.action), .integer(recordID), .integer(sequence))
+            try db.run(
+                "INSERT OR IGNORE INTO edge VALUES (?, ?, ?, ?, ?)", zoneID, edge.targetValue, edge.action, recordID,
+                sequence)
         }
     }
 
@@ -94,12 +94,12 @@ extension RecordTransaction {
         let stored = Set(storedEdges)
         for edge in edges where edge.action == Edge.deleteSelf && !stored.contains(edge) {
             guard let zone = judged.batch.zone else { continue }
-            let count = try SQLStatement(
-                cached: """
-                    SELECT count(*) FROM (SELECT 1 FROM edge WHERE zone = ? AND target = ? AND action = 1
-                    LIMIT \(Limits.deleteSelfReferencesMax))
-                    """, in: db
-            ).first(.integer(zone.row.id), edge.targetValue) { Int($0.integer(0)) }
+            let count = try db.first(
+                """
+                SELECT count(*) FROM (SELECT 1 FROM edge WHERE zone = ? AND target = ? AND action = 1
+                LIMIT \(Limits.deleteSelfReferencesMax))
+                """, zone.row.id, edge.targetValue
+            ) { Int($0.integer(0)) }
             if let count, count >= Limits.deleteSelfReferencesMax {
                 return ServiceError(
                     .badRequest,
@@ -211,27 +211,28 @@ struct CascadeWriter {
 extension Rows {
     /// The rows of the records that refer to a name with DELETE_SELF since before a sequence, by id.
     func sources(of target: String, before: Int64, zone: OpenZone) throws -> [Int64] {
-        try SQLStatement(
-            cached: "SELECT source FROM edge WHERE zone = ? AND target = ? AND action = 1 AND made < ? ORDER BY source",
-            in: db
-        ).all(.integer(zone.row.id), .text(target), .integer(before)) { $0.integer(0) }
+        try db.all(
+            "SELECT source FROM edge WHERE zone = ? AND target = ? AND action = 1 AND made < ? ORDER BY source",
+            zone.row.id, target, before
+        ) { $0.integer(0) }
     }
 
     /// Whether a record refers to a name with DELETE_SELF.
     func isTarget(_ name: String, zone: OpenZone) throws -> Bool {
-        try SQLStatement(cached: "SELECT 1 FROM edge WHERE zone = ? AND target = ? AND action = 1 LIMIT 1", in: db)
-            .first(.integer(zone.row.id), .text(name)) { _ in true } ?? false
+        try db.first(
+            "SELECT 1 FROM edge WHERE zone = ? AND target = ? AND action = 1 LIMIT 1", zone.row.id, name
+        ) { _ in true } ?? false
     }
 
     /// A row without its body: a cascade may have thousands.
     func lightRow(_ id: Int64) throws -> RecordRow? {
-        try SQLStatement(cached: Self.findLightRow, in: db).first(.integer(id)) { RecordRow($0) }
+        try db.first(Self.findLightRow, id) { RecordRow($0) }
     }
 
     private static let findLightRow = "SELECT \(RecordRow.lightColumns) FROM record r WHERE r.id = ?"
 
     func row(_ id: Int64) throws -> RecordRow? {
-        try SQLStatement(cached: Self.findRow, in: db).first(.integer(id)) { RecordRow($0) }
+        try db.first(Self.findRow, id) { RecordRow($0) }
     }
 
     private static let findRow = "SELECT \(RecordRow.columns) FROM record r WHERE r.id = ?"
@@ -240,15 +241,14 @@ extension Rows {
     /// holds nothing. Without its body.
     func holder(of row: RecordRow, outside members: Set<Int64>, _ writer: CascadeWriter) throws -> RecordRow? {
         var found: RecordRow?
-        try SQLStatement(cached: Self.findHolders, in: db)
-            .forEach([.integer(writer.zone.row.id), .text(row.name)]) { columns in
-                let id = columns.integer(0)
-                guard id != row.id, !members.contains(id), writer.schema.byID[columns.integer(2)] != nil else {
-                    return true
-                }
-                found = RecordRow(columns)
-                return false
+        try db.forEach(Self.findHolders, writer.zone.row.id, row.name) { columns in
+            let id = columns.integer(0)
+            guard id != row.id, !members.contains(id), writer.schema.byID[columns.integer(2)] != nil else {
+                return true
             }
+            found = RecordRow(columns)
+            return false
+        }
         return found
     }
 
@@ -296,14 +296,11 @@ extension RecordTransaction {
         let writer = CascadeWriter(
             caller: body.caller, callerID: try knownUserID(body.caller), zone: zone,
             schema: try self.schema(id: schema.id))
-        let sources = try SQLStatement(
-            cached: """
-                SELECT source FROM edge WHERE zone = ? AND target = ? AND action = 1 AND source > ? AND made < ?
-                ORDER BY source LIMIT ?
-                """, in: db
-        ).all(
-            .integer(zone.row.id), .text(body.target), .integer(job.position), .integer(body.before),
-            .integer(Int64(budget))
+        let sources = try db.all(
+            """
+            SELECT source FROM edge WHERE zone = ? AND target = ? AND action = 1 AND source > ? AND made < ?
+            ORDER BY source LIMIT ?
+            """, zone.row.id, body.target, job.position, body.before, budget
         ) { $0.integer(0) }
         let along = try goingAlong(with: sources, body, writer)
         let versions = VersionKeeper(body.versionsMax, body.quota, zone.database, in: self)

@@ -32,12 +32,12 @@ extension RecordTransaction {
     }
 
     private func zoneKey(id: Int64) throws -> ZoneKey? {
-        let found = try SQLStatement(
-            cached: """
-                SELECT s.container, s.environment, d.scope, d.owner, z.name
-                FROM zone z JOIN database d ON d.id = z.database JOIN schema s ON s.id = d.schema WHERE z.id = ?
-                """, in: db
-        ).first(.integer(id)) { row -> ZoneKey? in
+        let found = try db.first(
+            """
+            SELECT s.container, s.environment, d.scope, d.owner, z.name
+            FROM zone z JOIN database d ON d.id = z.database JOIN schema s ON s.id = d.schema WHERE z.id = ?
+            """, id
+        ) { row -> ZoneKey? in
             guard let environment = Environment(column: row.integer(1)), let scope = Scope(column: row.integer(2))
             else {
                 return nil
@@ -52,12 +52,12 @@ extension RecordTransaction {
 
     /// The database of a row; nil if it is gone.
     private func openDatabase(id: Int64) throws -> OpenDatabase? {
-        let found = try SQLStatement(
-            cached: """
-                SELECT s.container, s.environment, d.scope, d.owner FROM database d JOIN schema s ON s.id = d.schema
-                WHERE d.id = ?
-                """, in: db
-        ).first(.integer(id)) { row -> DatabaseKey? in
+        let found = try db.first(
+            """
+            SELECT s.container, s.environment, d.scope, d.owner FROM database d JOIN schema s ON s.id = d.schema
+            WHERE d.id = ?
+            """, id
+        ) { row -> DatabaseKey? in
             guard let environment = Environment(column: row.integer(1)), let scope = Scope(column: row.integer(2))
             else {
                 return nil
@@ -76,11 +76,9 @@ extension RecordTransaction {
     func count(_ bytes: Int64, zoneID: Int64) throws {
         if bytes == 0 { return }
         if let zone = try openZone(id: zoneID) { return zone.count(QuotaAmounts(bytes: bytes)) }
-        let databaseID = try SQLStatement(cached: "SELECT database FROM zone WHERE id = ? AND state = 1", in: db)
-            .first(.integer(zoneID)) { $0.integer(0) }
+        let databaseID = try db.first("SELECT database FROM zone WHERE id = ? AND state = 1", zoneID) { $0.integer(0) }
         guard let databaseID else { return }
-        try SQLStatement(cached: "UPDATE zone SET bytes = bytes + ? WHERE id = ?", in: db)
-            .run(.integer(bytes), .integer(zoneID))
+        try db.run("UPDATE zone SET bytes = bytes + ? WHERE id = ?", bytes, zoneID)
         try db.checkOneRow("\(bytes) bytes of the deleted zone \(zoneID)")
         try count(bytes, databaseID: databaseID)
     }
@@ -96,8 +94,8 @@ extension RecordTransaction {
 
     func makeSchemaRow(container: String, environment: Environment) throws -> SchemaRow {
         if let found = try rows.schema(container: container, environment: environment) { return found }
-        try SQLStatement(cached: "INSERT INTO schema VALUES (NULL, ?, ?, 0, 0, 0, ?)", in: db)
-            .run(.text(container), .integer(environment.column), .blob(Schema().encoded()))
+        try db.run(
+            "INSERT INTO schema VALUES (NULL, ?, ?, 0, 0, 0, ?)", container, environment.column, Schema().encoded())
         return SchemaRow(id: db.lastInsertedRowID, version: 0, generation: 0, revision: 0)
     }
 
@@ -105,8 +103,9 @@ extension RecordTransaction {
         let database = try openDatabase(key)
         if let row = database.row { return row }
         let schema = try makeSchemaRow(container: key.container, environment: key.environment)
-        try SQLStatement(cached: "INSERT INTO database VALUES (NULL, ?, ?, ?, ?, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)", in: db)
-            .run(.integer(schema.id), .integer(key.scope.column), .text(key.owner), .integer(incarnationFloor))
+        try db.run(
+            "INSERT INTO database VALUES (NULL, ?, ?, ?, ?, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)", schema.id, key.scope.column,
+            key.owner, incarnationFloor)
         let row = DatabaseRow(id: db.lastInsertedRowID, incarnation: incarnationFloor, sequence: 0, zones: 0)
         database.schema = schema
         database.row = row
@@ -123,14 +122,15 @@ extension RecordTransaction {
         let incarnation = max(least, (earlier?.incarnation ?? 0) + 1)
         try Invariant.check(
             earlier?.state != ZoneLife.live, "zone '\(key.name)' would be made again while \(earlier?.id ?? 0) lives")
-        try SQLStatement(cached: "INSERT INTO zone VALUES (NULL, ?, ?, ?, 0, ?, ?, 0, 0, 0, 0, 0)", in: db).run(
-            .integer(databaseID), .text(key.name), .integer(incarnation), .integer(stamp), .integer(ZoneLife.live))
+        try db.run(
+            "INSERT INTO zone VALUES (NULL, ?, ?, ?, 0, ?, ?, 0, 0, 0, 0, 0)", databaseID, key.name, incarnation, stamp,
+            ZoneLife.live)
         try Invariant.check(
             incarnation > earlier?.incarnation ?? 0,
             "zone '\(key.name)' would be made with incarnation \(incarnation), as \(earlier?.id ?? 0) had")
         let row = ZoneRow(id: db.lastInsertedRowID, incarnation: incarnation, sequence: 0, state: ZoneLife.live)
         if let earlier, earlier.state == ZoneLife.tombstone {
-            try SQLStatement(cached: "DELETE FROM zone WHERE id = ?", in: db).run(.integer(earlier.id))
+            try db.run("DELETE FROM zone WHERE id = ?", earlier.id)
             try db.checkOneRow("the tombstone \(earlier.id) of zone '\(key.name)'")
         }
         let zone = OpenZone(key: key, database: try openDatabase(key.database), row: row)
@@ -174,7 +174,7 @@ extension RecordTransaction {
     func makeUserID(_ caller: Caller) throws -> Int64 {
         if let known = try knownUserID(caller) { return known }
         guard let name = caller.user else { return UserNameCache.anonymous }
-        try SQLStatement(cached: "INSERT INTO user VALUES (NULL, ?)", in: db).run(.text(name))
+        try db.run("INSERT INTO user VALUES (NULL, ?)", name)
         let id = db.lastInsertedRowID
         userIDs[name] = id
         names.remember(name, id: id)

@@ -35,7 +35,7 @@ extension RecordTransaction {
         let userID = try writer(batch)
         zone.count(plan.rowGrowth)
         let modified = Stamp(timestamp: stamp, user: try names.name(userID))
-        let body = SQLValue.blob(plan.body)
+        let body = plan.body
         var after = IndexedRecord(
             name: plan.name, sequence: sequence, created: modified, modified: modified, fields: plan.fields)
         let recordID: Int64
@@ -47,13 +47,11 @@ extension RecordTransaction {
             after.created = Stamp(timestamp: createdAt, user: try names.name(createdBy))
             if row.isDeleted { zone.row.tombstones -= 1 }
             try statements.updateRecord.run(
-                .integer(plan.type.id), .integer(sequence), .integer(createdAt), .integer(createdBy), .integer(stamp),
-                .integer(userID), .integer(0), body, .integer(recordID))
+                plan.type.id, sequence, createdAt, createdBy, stamp, userID, 0, body, recordID)
             try db.checkOneRow("the update of record \(row.id)")
         } else {
             try statements.insertRecord.run(
-                .integer(zone.row.id), .text(plan.name), .integer(plan.type.id), .integer(sequence), .integer(stamp),
-                .integer(userID), .integer(stamp), .integer(userID), body)
+                zone.row.id, plan.name, plan.type.id, sequence, stamp, userID, stamp, userID, body)
             recordID = db.lastInsertedRowID
         }
         var indexGrowth: Int64 = 0
@@ -120,8 +118,7 @@ extension RecordTransaction {
         zone.row.tombstones += 1
         zone.count(growth)
         try statements.updateRecord.run(
-            .integer(row.typeID), .integer(sequence), .integer(row.createdAt), .integer(row.createdBy), .integer(stamp),
-            .integer(userID), .integer(1), .null, .integer(row.id))
+            row.typeID, sequence, row.createdAt, row.createdBy, stamp, userID, 1, [UInt8]?.none, row.id)
         try db.checkOneRow("the deletion of record \(row.id)")
     }
 
@@ -243,22 +240,20 @@ extension RecordTransaction {
     /// - Parameter key: nil for the row that says that the record lacks the field.
     /// - Returns: the bytes that the row counts for; 0 where it was there already.
     private func addIndexRow(_ index: Int64, zoneID: Int64, _ key: IndexKey?, _ recordID: Int64) throws -> Int64 {
-        let (field, zone, record) = (SQLValue.integer(index), SQLValue.integer(zoneID), SQLValue.integer(recordID))
         switch key {
-        case nil: try statements.insertMissing.run(field, zone, record)
-        case .number(let number)?: try statements.insertNumber.run(field, zone, .integer(number), record)
-        case .bytes(let bytes)?: try statements.insertBytes.run(field, zone, .blob(bytes), record)
+        case nil: try statements.insertMissing.run(index, zoneID, recordID)
+        case .number(let number)?: try statements.insertNumber.run(index, zoneID, number, recordID)
+        case .bytes(let bytes)?: try statements.insertBytes.run(index, zoneID, bytes, recordID)
         }
         return bytesOfChangedRow(index, zoneID: zoneID, key, recordID)
     }
 
     /// - Returns: the bytes that the row counted for; 0 without a row.
     func removeIndexRow(_ index: Int64, zoneID: Int64, _ key: IndexKey?, _ recordID: Int64) throws -> Int64 {
-        let (field, zone, record) = (SQLValue.integer(index), SQLValue.integer(zoneID), SQLValue.integer(recordID))
         switch key {
-        case nil: try statements.deleteMissing.run(field, zone, record)
-        case .number(let number)?: try statements.deleteNumber.run(field, zone, .integer(number), record)
-        case .bytes(let bytes)?: try statements.deleteBytes.run(field, zone, .blob(bytes), record)
+        case nil: try statements.deleteMissing.run(index, zoneID, recordID)
+        case .number(let number)?: try statements.deleteNumber.run(index, zoneID, number, recordID)
+        case .bytes(let bytes)?: try statements.deleteBytes.run(index, zoneID, bytes, recordID)
         }
         return bytesOfChangedRow(index, zoneID: zoneID, key, recordID)
     }

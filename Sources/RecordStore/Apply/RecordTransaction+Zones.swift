@@ -60,7 +60,7 @@ extension RecordTransaction {
             .zero - (counted.isNone ? used : QuotaAmounts(records: used.records, assets: used.assets)))
         // The whole row is written: what it says must not depend on how commands were grouped.
         try write(zone)
-        try SQLStatement(cached: "UPDATE zone SET state = 1 WHERE id = ?", in: db).run(.integer(zone.row.id))
+        try db.run("UPDATE zone SET state = 1 WHERE id = ?", zone.row.id)
         try db.checkOneRow("the deletion of zone \(zone.row.id)")
         zones[zone.key] = nil
         hasJobs = true
@@ -72,12 +72,8 @@ extension RecordTransaction {
     /// then.
     func retireAll(schemaID: Int64) throws {
         for sql in [
-            """
-            DELETE FROM idempotency WHERE database IN (SELECT id FROM database WHERE schema = ?)
-            """,
-            """
-            DELETE FROM idempotency_use WHERE database IN (SELECT id FROM database WHERE schema = ?)
-            """,
+            "DELETE FROM idempotency WHERE database IN (SELECT id FROM database WHERE schema = ?)",
+            "DELETE FROM idempotency_use WHERE database IN (SELECT id FROM database WHERE schema = ?)",
             """
             UPDATE zone SET state = 1, changed_at = 0, \(counted.isNone ? "bytes = 0, " : "")records = 0
             WHERE state = 0 AND database IN (SELECT id FROM database WHERE schema = ?)
@@ -90,9 +86,7 @@ extension RecordTransaction {
             DELETE FROM asset_zone WHERE zone IN (
                 SELECT z.id FROM zone z JOIN database d ON d.id = z.database WHERE d.schema = ?)
             """,
-            """
-            UPDATE asset_database SET bytes = 0 WHERE database IN (SELECT id FROM database WHERE schema = ?)
-            """,
+            "UPDATE asset_database SET bytes = 0 WHERE database IN (SELECT id FROM database WHERE schema = ?)",
             """
             DELETE FROM asset_database WHERE received = 0 AND returned = 0
                 AND database IN (SELECT id FROM database WHERE schema = ?)
@@ -103,7 +97,7 @@ extension RecordTransaction {
             WHERE schema = ?
             """,
         ] {
-            try SQLStatement(cached: sql, in: db).run(.integer(schemaID))
+            try db.run(sql, schemaID)
         }
         hasJobs = true
     }

@@ -58,9 +58,9 @@ package final class RecordTransaction {
         names = UserNameCache(db)
         matcher = Matcher(tables: tables, db: db, level: level)
         counted = try CountedRows.load(at: level, in: db)
-        let state = try SQLStatement(
-            cached: "SELECT time, incarnation_floor, forgotten, \(Job.exist) FROM record_state", in: db
-        ).first { ($0.integer(0), $0.integer(1), $0.integer(2), $0.integer(3) != 0) }
+        let state = try db.first("SELECT time, incarnation_floor, forgotten, \(Job.exist) FROM record_state") {
+            ($0.integer(0), $0.integer(1), $0.integer(2), $0.integer(3) != 0)
+        }
         (storedTime, incarnationFloor, storedForgotten, hasJobs) = state ?? (0, 1, 0, false)
         time = storedTime
         forgotten = storedForgotten
@@ -91,6 +91,13 @@ package final class RecordTransaction {
         return outcome
     }
 
+    /// Removes a part of a purged container; repeated until it returns true.
+    /// - Parameter rowsMax: rows of zones and databases that one part removes.
+    /// - Returns: whether everything is gone.
+    package func removeContainer(_ container: String, rowsMax: Int = 500) throws -> Bool {
+        try ContainerRemoval(self).remove(container, rowsMax: rowsMax)
+    }
+
     private func perform(_ command: RecordCommand) throws -> RecordOutcome {
         commandNumber += 1
         stamp = time
@@ -102,12 +109,12 @@ package final class RecordTransaction {
             observe(command.time)
             return try modifyZone(command)
         case .installSchema(let command):
-            return try installSchema(command)
+            return try SchemaInstallation(self).install(command)
         case .maintain(let command):
             observe(command.time, stepMax: level < .evenSteps ? ShardClock.hourStepMax : ShardClock.stepMax)
             return try maintain(command)
         case .quota(let command):
-            return try apply(command)
+            return try QuotaLedger(self).apply(command)
         }
     }
 
@@ -116,8 +123,7 @@ package final class RecordTransaction {
         if (time, forgotten) != (storedTime, storedForgotten) {
             try Invariant.check(
                 forgotten >= storedForgotten, "keys up to \(storedForgotten) were forgotten, not \(forgotten)")
-            try SQLStatement(cached: "UPDATE record_state SET time = ?, forgotten = ?", in: db)
-                .run(.integer(time), .integer(forgotten))
+            try db.run("UPDATE record_state SET time = ?, forgotten = ?", time, forgotten)
             try db.checkOneRow("the shard's time at \(time)")
             (storedTime, storedForgotten) = (time, forgotten)
         }
@@ -127,10 +133,8 @@ package final class RecordTransaction {
                 try row.check()
                 try writeAssets(of: database)
                 try statements.updateDatabase.run(
-                    .integer(row.sequence), .integer(row.zones), .integer(row.used.bytes), .integer(row.used.records),
-                    .integer(Int64(bitPattern: row.epoch)), .integer(row.received.bytes),
-                    .integer(row.received.records), .integer(row.returned.bytes), .integer(row.returned.records),
-                    .integer(row.overdrawn.rawValue), .integer(row.id))
+                    row.sequence, row.zones, row.used.bytes, row.used.records, row.epoch, row.received.bytes,
+                    row.received.records, row.returned.bytes, row.returned.records, row.overdrawn.rawValue, row.id)
                 try db.checkOneRow("the counts of database \(row.id)")
             }
             database.isChanged = false
@@ -140,9 +144,8 @@ package final class RecordTransaction {
     func write(_ zone: OpenZone) throws {
         try zone.check()
         try statements.updateZone.run(
-            .integer(zone.row.sequence), .integer(zone.row.floor), .integer(zone.row.tombstones),
-            .integer(zone.row.changedAt), .integer(zone.row.used.bytes), .integer(zone.row.used.records),
-            .integer(zone.row.id))
+            zone.row.sequence, zone.row.floor, zone.row.tombstones, zone.row.changedAt, zone.row.used.bytes,
+            zone.row.used.records, zone.row.id)
         try db.checkOneRow("the counts of zone \(zone.row.id)")
         try writeAssets(of: zone)
         zone.isChanged = false

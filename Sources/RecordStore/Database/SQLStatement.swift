@@ -18,37 +18,26 @@ struct SQLStatement {
     }
 
     /// Runs a statement that returns no rows.
-    func run(_ values: SQLValue...) throws {
-        bind(values)
-        defer { sqlite3_reset(handle) }
-        while try step() {}
-    }
+    func run(_ values: any SQLValue...) throws { try forEach(values) { _ in true } }
 
     /// The first row, mapped by `body`.
-    func first<Result>(_ values: SQLValue..., body: (SQLRow) throws -> Result) throws -> Result? {
-        bind(values)
-        defer { sqlite3_reset(handle) }
-        return try step() ? try body(SQLRow(handle: handle)) : nil
+    func first<Result>(_ values: [any SQLValue], body: (SQLRow) throws -> Result) throws -> Result? {
+        var result: Result?
+        try forEach(values) { row in
+            result = try body(row)
+            return false
+        }
+        return result
     }
 
     /// Calls `body` for each row until it returns false.
-    func forEach(_ values: [SQLValue], body: (SQLRow) throws -> Bool) throws {
+    func forEach(_ values: [any SQLValue], body: (SQLRow) throws -> Bool) throws {
         bind(values)
         defer { sqlite3_reset(handle) }
         while try step() { if try !body(SQLRow(handle: handle)) { return } }
     }
 
-    /// What `body` makes of each row.
-    func all<Result>(_ values: SQLValue..., body: (SQLRow) throws -> Result) throws -> [Result] {
-        var results: [Result] = []
-        try forEach(values) { row in
-            results.append(try body(row))
-            return true
-        }
-        return results
-    }
-
-    private func bind(_ values: [SQLValue]) {
+    private func bind(_ values: [any SQLValue]) {
         sqlite3_reset(handle)
         precondition(Int(sqlite3_bind_parameter_count(handle)) == values.count, "arguments: \(values.count)")
         for (offset, value) in values.enumerated() {
@@ -68,34 +57,83 @@ struct SQLStatement {
     }
 }
 
-/// A value for a placeholder.
-enum SQLValue {
-    case null
-    case integer(Int64)
-    case text(String)
-    case blob([UInt8])
+/// Statements of constant texts, from the connection's cache.
+extension GRDB.Database {
+    /// Runs a statement that returns no rows.
+    func run(_ sql: String, _ values: any SQLValue...) throws { try forEach(sql, values: values) { _ in true } }
 
+    /// The first row, mapped by `body`.
+    func first<Result>(_ sql: String, _ values: any SQLValue..., body: (SQLRow) throws -> Result) throws -> Result? {
+        try SQLStatement(cached: sql, in: self).first(values, body: body)
+    }
+
+    /// What `body` makes of each row.
+    func all<Result>(_ sql: String, _ values: any SQLValue..., body: (SQLRow) throws -> Result) throws -> [Result] {
+        var results: [Result] = []
+        try forEach(sql, values: values) { row in
+            results.append(try body(row))
+            return true
+        }
+        return results
+    }
+
+    /// Calls `body` for each row until it returns false.
+    func forEach(_ sql: String, _ values: any SQLValue..., body: (SQLRow) throws -> Bool) throws {
+        try forEach(sql, values: values, body: body)
+    }
+
+    /// Calls `body` for each row until it returns false.
+    func forEach(_ sql: String, values: [any SQLValue], body: (SQLRow) throws -> Bool) throws {
+        try SQLStatement(cached: sql, in: self).forEach(values, body: body)
+    }
+}
+
+/// A value for a placeholder. An integer is kept as 64 bits, an unsigned one with the same bits, and nil as NULL.
+protocol SQLValue {
     /// SQLite copies the bytes before the call returns.
-    fileprivate func bind(to handle: OpaquePointer, at index: CInt) -> CInt {
-        // The constant is a C macro that casts -1 to a function pointer, which Swift does not import.
-        let copy = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
-        switch self {
-        case .null: return sqlite3_bind_null(handle, index)
-        case .integer(let number): return sqlite3_bind_int64(handle, index, number)
-        case .text(var text):
-            // No pointer would mean NULL.
-            if text.isEmpty { return sqlite3_bind_text(handle, index, "", 0, copy) }
-            return text.withUTF8 { utf8 in
-                utf8.withMemoryRebound(to: CChar.self) { characters in
-                    sqlite3_bind_text(handle, index, characters.baseAddress, CInt(characters.count), copy)
-                }
+    func bind(to handle: OpaquePointer, at index: CInt) -> CInt
+}
+
+extension Int64: SQLValue {
+    func bind(to handle: OpaquePointer, at index: CInt) -> CInt { sqlite3_bind_int64(handle, index, self) }
+}
+
+extension UInt64: SQLValue {
+    func bind(to handle: OpaquePointer, at index: CInt) -> CInt { Int64(bitPattern: self).bind(to: handle, at: index) }
+}
+
+extension Int: SQLValue {
+    func bind(to handle: OpaquePointer, at index: CInt) -> CInt { Int64(self).bind(to: handle, at: index) }
+}
+
+extension String: SQLValue {
+    func bind(to handle: OpaquePointer, at index: CInt) -> CInt {
+        // No pointer would mean NULL.
+        if isEmpty { return sqlite3_bind_text(handle, index, "", 0, copiedBySQLite) }
+        var text = self
+        return text.withUTF8 { utf8 in
+            utf8.withMemoryRebound(to: CChar.self) { characters in
+                sqlite3_bind_text(handle, index, characters.baseAddress, CInt(characters.count), copiedBySQLite)
             }
-        case .blob(let bytes):
-            if bytes.isEmpty { return sqlite3_bind_zeroblob(handle, index, 0) }
-            return bytes.withUnsafeBytes { sqlite3_bind_blob(handle, index, $0.baseAddress, CInt($0.count), copy) }
         }
     }
 }
+
+extension [UInt8]: SQLValue {
+    func bind(to handle: OpaquePointer, at index: CInt) -> CInt {
+        if isEmpty { return sqlite3_bind_zeroblob(handle, index, 0) }
+        return withUnsafeBytes { sqlite3_bind_blob(handle, index, $0.baseAddress, CInt($0.count), copiedBySQLite) }
+    }
+}
+
+extension Optional: SQLValue where Wrapped: SQLValue {
+    func bind(to handle: OpaquePointer, at index: CInt) -> CInt {
+        self?.bind(to: handle, at: index) ?? sqlite3_bind_null(handle, index)
+    }
+}
+
+/// The constant is a C macro that casts -1 to a function pointer, which Swift does not import.
+private var copiedBySQLite: sqlite3_destructor_type { unsafeBitCast(-1, to: sqlite3_destructor_type.self) }
 
 /// The current row of a statement; valid inside the closure that it was given to.
 struct SQLRow {

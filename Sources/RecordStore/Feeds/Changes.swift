@@ -176,8 +176,7 @@ extension RecordTables {
             return .refused(refusal)
         }
         let database = try found.flatMap { try rows.database(request.database, schemaID: $0.id) }
-        let floor = try SQLStatement(cached: "SELECT incarnation_floor FROM record_state", in: db)
-            .first { $0.integer(0) }
+        let floor = try db.first("SELECT incarnation_floor FROM record_state") { $0.integer(0) }
         let incarnation = UInt64(bitPattern: database?.incarnation ?? floor ?? 1)
         let sequence = UInt64(bitPattern: database?.sequence ?? 0)
         if let refusal = Self.refusal(of: request, incarnation: incarnation, sequence: sequence) {
@@ -210,14 +209,14 @@ extension RecordTables {
         var zones: [ChangedZone] = []
         var hasMore = false
         // A later zone of the name speaks for it.
-        try SQLStatement(
-            cached: """
-                SELECT \(ZoneRow.columns), z.name, EXISTS (
-                    SELECT 1 FROM zone l WHERE l.database = z.database AND l.name = z.name
-                        AND l.incarnation > z.incarnation)
-                FROM zone z WHERE z.database = ? AND z.changed_at > 0 AND z.changed_at > ? ORDER BY z.changed_at
-                """, in: db
-        ).forEach([.integer(databaseID), .integer(Int64(clamping: request.after))]) { row in
+        try db.forEach(
+            """
+            SELECT \(ZoneRow.columns), z.name, EXISTS (
+                SELECT 1 FROM zone l WHERE l.database = z.database AND l.name = z.name
+                    AND l.incarnation > z.incarnation)
+            FROM zone z WHERE z.database = ? AND z.changed_at > 0 AND z.changed_at > ? ORDER BY z.changed_at
+            """, databaseID, Int64(clamping: request.after)
+        ) { row in
             guard zones.count < limit, examined < FeedLimits.examinedMax else {
                 hasMore = true
                 return false
@@ -298,12 +297,12 @@ private struct ZonePage {
     mutating func collect(_ walk: ZoneWalk, _ take: (RecordEntry) throws -> Bool) throws -> ZoneChangesPage {
         let order = walk.isReverse ? "DESC" : "ASC"
         var leftOver = false
-        try SQLStatement(
-            cached: """
-                SELECT \(RecordRow.columns) FROM record r WHERE r.zone = ? AND r.sequence > ? AND r.sequence < ?
-                ORDER BY r.sequence \(order)
-                """, in: db
-        ).forEach([.integer(zone.id), .integer(walk.lower), .integer(walk.upper)]) { row in
+        try db.forEach(
+            """
+            SELECT \(RecordRow.columns) FROM record r WHERE r.zone = ? AND r.sequence > ? AND r.sequence < ?
+            ORDER BY r.sequence \(order)
+            """, zone.id, walk.lower, walk.upper
+        ) { row in
             guard entries.count < limit, examined < FeedLimits.examinedMax, bytes < FeedLimits.pageBytesMax else {
                 leftOver = true
                 return false

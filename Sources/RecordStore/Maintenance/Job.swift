@@ -46,28 +46,27 @@ struct Job {
     }
 
     static func first(in db: Database) throws -> Job? {
-        try SQLStatement(cached: "SELECT \(columns) FROM job ORDER BY id LIMIT 1", in: db).first { Job($0) }
+        try db.first("SELECT \(columns) FROM job ORDER BY id LIMIT 1") { Job($0) }
     }
 
     static func find(_ id: Int64, in db: Database) throws -> Job? {
-        try SQLStatement(cached: "SELECT \(columns) FROM job WHERE id = ?", in: db).first(.integer(id)) { Job($0) }
+        try db.first("SELECT \(columns) FROM job WHERE id = ?", id) { Job($0) }
     }
 
     static func first(_ kind: Kind, subject: Int64, in db: Database) throws -> Job? {
-        try SQLStatement(
-            cached: "SELECT \(columns) FROM job WHERE kind = ? AND subject = ? ORDER BY id LIMIT 1", in: db
-        ).first(.integer(kind.rawValue), .integer(subject)) { Job($0) }
+        try db.first(
+            "SELECT \(columns) FROM job WHERE kind = ? AND subject = ? ORDER BY id LIMIT 1", kind.rawValue, subject
+        ) { Job($0) }
     }
 
     /// Whether jobs of a kind wait.
     static func areWaiting(_ kind: Kind, in db: Database) throws -> Bool {
-        try SQLStatement(cached: "SELECT EXISTS (SELECT 1 FROM job WHERE kind = ?)", in: db)
-            .first(.integer(kind.rawValue)) { $0.integer(0) != 0 } ?? false
+        try db.first("SELECT EXISTS (SELECT 1 FROM job WHERE kind = ?)", kind.rawValue) { $0.integer(0) != 0 } ?? false
     }
 
     /// Whether jobs, retired zones or changes to be matched wait.
     static func areWaiting(in db: Database) throws -> Bool {
-        try SQLStatement(cached: "SELECT \(exist)", in: db).first { $0.integer(0) != 0 } ?? false
+        try db.first("SELECT \(exist)") { $0.integer(0) != 0 } ?? false
     }
 
     /// The same as an expression.
@@ -98,12 +97,6 @@ struct CascadeBody: WireMessage {
         try wire.field(5, &versionsMax, unless: 0)
         try wire.field(6, &quota)
     }
-
-    init(target: String, before: Int64, caller: Caller) {
-        self.target = target
-        self.before = before
-        self.caller = caller
-    }
 }
 
 extension RecordTransaction {
@@ -111,8 +104,7 @@ extension RecordTransaction {
         _ kind: Job.Kind, subject: Int64, body: [UInt8] = [], position: Int64 = 0, last: Int64 = 0
     ) throws -> Int64 {
         hasJobs = true
-        try SQLStatement(cached: "INSERT INTO job VALUES (NULL, ?, ?, ?, ?, ?)", in: db)
-            .run(.integer(kind.rawValue), .integer(subject), .blob(body), .integer(position), .integer(last))
+        try db.run("INSERT INTO job VALUES (NULL, ?, ?, ?, ?, ?)", kind.rawValue, subject, body, position, last)
         return db.lastInsertedRowID
     }
 
@@ -127,13 +119,12 @@ extension RecordTransaction {
     func advance(_ job: Job, to position: Int64) throws {
         try Invariant.check(
             position > job.position, "job \(job.id) would go from \(job.position) to \(position): it would never end")
-        try SQLStatement(cached: "UPDATE job SET position = ? WHERE id = ?", in: db)
-            .run(.integer(position), .integer(job.id))
+        try db.run("UPDATE job SET position = ? WHERE id = ?", position, job.id)
         try db.checkOneRow("job \(job.id) at \(position)")
     }
 
     func end(_ job: Job) throws {
-        try SQLStatement(cached: "DELETE FROM job WHERE id = ?", in: db).run(.integer(job.id))
+        try db.run("DELETE FROM job WHERE id = ?", job.id)
         try db.checkOneRow("the end of job \(job.id)")
     }
 }

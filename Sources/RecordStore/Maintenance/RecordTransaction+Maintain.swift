@@ -16,8 +16,9 @@ extension RecordTransaction {
         var budget = rowsMax
         partBytes = 0
         while budget > 0, !isPartFull, let job = try Job.first(in: db) { budget -= try work(on: job, budget: budget) }
-        while budget > 0, !isPartFull, let zoneID = try firstRetiredZone() {
-            budget -= try reclaim(zoneID, budget: budget)
+        let retired = RetiredZones(self)
+        while budget > 0, !isPartFull, let zoneID = try retired.first() {
+            budget -= try retired.reclaim(zoneID, budget: budget)
         }
         if level >= .exactNotifications {
             var bytes = Self.partBytesMax
@@ -27,7 +28,7 @@ extension RecordTransaction {
                 open: openDatabase)
             if !hasOwn { budget -= used }
         }
-        budget -= try purgeTombstones(command.retention, budget: max(budget, share))
+        budget -= try TombstoneTable(self).purge(command.retention, budget: max(budget, share))
         budget -= try IdempotencyTable(self).purge(budget: max(budget, share))
         budget -= try VersionTable(self).purge(command.versions, budget: max(budget, share))
         budget -= try purgeAssets(command.retention, budget: max(budget, share))
@@ -48,11 +49,11 @@ extension RecordTransaction {
     private func work(on job: Job, budget: Int) throws -> Int {
         let used =
             switch job.kind {
-            case .dropIndex: try dropIndex(job, budget: budget)
-            case .buildIndexes: try buildIndexes(job, budget: budget)
+            case .dropIndex: try IndexJobs(self).drop(job, budget: budget)
+            case .buildIndexes: try IndexJobs(self).build(job, budget: budget)
             case .cascade: try goOn(with: job, budget: budget)
-            case .scrub: try scrub(job, budget: budget)
-            case .recount: try recount(job, budget: budget)
+            case .scrub: try ScrubJob(self).work(on: job, budget: budget)
+            case .recount: try RecountJob(self).work(on: job, budget: budget)
             case .match: try matchMore(job, budget: budget)
             case nil: throw WireError.invalidValue(field: 0)
             }
@@ -62,8 +63,7 @@ extension RecordTransaction {
 
     /// Lets readers see that indexes or stray fields of a schema have changed.
     func revise(schemaID: Int64) throws {
-        try SQLStatement(cached: "UPDATE schema SET revision = revision + 1 WHERE id = ?", in: db)
-            .run(.integer(schemaID))
+        try db.run("UPDATE schema SET revision = revision + 1 WHERE id = ?", schemaID)
         try db.checkOneRow("a revision of schema \(schemaID)")
     }
 
@@ -96,14 +96,15 @@ extension RecordTransaction {
         // Looking at a row is much cheaper than working on it.
         let lookedMax = budget.multipliedReportingOverflow(by: 10)
         let limit = lookedMax.overflow ? Int.max : lookedMax.partialValue
-        try SQLStatement(cached: "SELECT id, type FROM record WHERE id > ? AND id <= ? ORDER BY id", in: db)
-            .forEach([.integer(job.position), .integer(job.last)]) { row in
-                if ids.count >= budget || looked >= limit { return false }
-                looked += 1
-                end = row.integer(0)
-                if types.contains(row.integer(1)) { ids.append(row.integer(0)) }
-                return true
-            }
+        try db.forEach(
+            "SELECT id, type FROM record WHERE id > ? AND id <= ? ORDER BY id", job.position, job.last
+        ) { row in
+            if ids.count >= budget || looked >= limit { return false }
+            looked += 1
+            end = row.integer(0)
+            if types.contains(row.integer(1)) { ids.append(row.integer(0)) }
+            return true
+        }
         let isAtEnd = ids.count < budget && looked < limit
         return (ids, isAtEnd ? nil : end, ids.count + (looked - ids.count) / 10)
     }
@@ -115,19 +116,17 @@ extension RecordTables {
     /// - Parameter now: milliseconds since 1970; what would be too old by then counts.
     package static func hasWork(now: Int64, retention: Retention = Retention(), in db: Database) throws -> Bool {
         if try Job.areWaiting(in: db) { return true }
-        let found = try SQLStatement(
-            cached: """
-                SELECT EXISTS (SELECT 1 FROM record WHERE deleted = 1 AND modified_at < ?)
-                    OR EXISTS (SELECT 1 FROM zone WHERE tombstones > 0 AND tombstones > ? AND state = 0)
-                    OR EXISTS (SELECT 1 FROM idempotency WHERE expires <= ?)
-                    OR EXISTS (SELECT 1 FROM asset WHERE named = 0 AND released_at <= ?)
-                    OR EXISTS (SELECT 1 FROM subscription WHERE is_sent = 0) AND NOT EXISTS (\(Outbox.fullStream))
-                    OR EXISTS (SELECT 1 FROM notification WHERE time < ?)
-                    OR EXISTS (SELECT 1 FROM log_reader WHERE expires <= ?)
-                """, in: db
-        ).first(
-            .integer(retention.cutoff(now)), .integer(retention.countMax), .integer(now),
-            .integer(retention.assetCutoff(now)), .integer(NotificationLog.cutoff(now)), .integer(now)
+        let found = try db.first(
+            """
+            SELECT EXISTS (SELECT 1 FROM record WHERE deleted = 1 AND modified_at < ?)
+                OR EXISTS (SELECT 1 FROM zone WHERE tombstones > 0 AND tombstones > ? AND state = 0)
+                OR EXISTS (SELECT 1 FROM idempotency WHERE expires <= ?)
+                OR EXISTS (SELECT 1 FROM asset WHERE named = 0 AND released_at <= ?)
+                OR EXISTS (SELECT 1 FROM subscription WHERE is_sent = 0) AND NOT EXISTS (\(Outbox.fullStream))
+                OR EXISTS (SELECT 1 FROM notification WHERE time < ?)
+                OR EXISTS (SELECT 1 FROM log_reader WHERE expires <= ?)
+            """, retention.cutoff(now), retention.countMax, now, retention.assetCutoff(now),
+            NotificationLog.cutoff(now), now
         ) { $0.integer(0) != 0 }
         return found ?? false
     }
@@ -135,7 +134,7 @@ extension RecordTables {
     /// Whether the shard's time is so far from a clock that maintenance is to move it. A shard that nothing was written
     /// to has no time.
     package static func isAstray(from now: Int64, in db: Database) throws -> Bool {
-        let time = try SQLStatement(cached: "SELECT time FROM record_state", in: db).first { $0.integer(0) } ?? 0
+        let time = try db.first("SELECT time FROM record_state") { $0.integer(0) } ?? 0
         let (distance, isFar) = now.subtractingReportingOverflow(time)
         return time != 0 && (isFar || distance.magnitude > UInt64(ShardClock.lagMax))
     }

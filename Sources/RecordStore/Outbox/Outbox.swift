@@ -44,9 +44,9 @@ struct Outbox {
     }
 
     private func stream(_ destination: UInt64) throws -> Stream {
-        try SQLStatement(
-            cached: "SELECT sequence, rows, bytes, is_full FROM outbox_stream WHERE destination = ?", in: db
-        ).first(.integer(Int64(bitPattern: destination))) { row in
+        try db.first(
+            "SELECT sequence, rows, bytes, is_full FROM outbox_stream WHERE destination = ?", destination
+        ) { row in
             Stream(
                 sequence: row.integer(0), rows: row.integer(1), bytes: row.integer(2), isFull: row.integer(3) != 0)
         } ?? Stream()
@@ -56,9 +56,9 @@ struct Outbox {
         try Invariant.check(
             stream.rows >= 0 && stream.bytes >= 0 && (stream.rows > 0 || stream.bytes == 0),
             "\(stream.rows) effects of \(stream.bytes) bytes wait for group \(destination)")
-        try SQLStatement(cached: "INSERT OR REPLACE INTO outbox_stream VALUES (?, ?, ?, ?, ?)", in: db).run(
-            .integer(Int64(bitPattern: destination)), .integer(stream.sequence), .integer(stream.rows),
-            .integer(stream.bytes), .integer(stream.isFull ? 1 : 0))
+        try db.run(
+            "INSERT OR REPLACE INTO outbox_stream VALUES (?, ?, ?, ?, ?)", destination, stream.sequence, stream.rows,
+            stream.bytes, stream.isFull ? 1 : 0)
     }
 
     /// Whether subscriptions with copies at a destination have to wait.
@@ -92,8 +92,7 @@ struct Outbox {
             stream.sequence += 1
             stream.rows += 1
             stream.bytes += Int64(body.count)
-            try SQLStatement(cached: "INSERT INTO outbox VALUES (?, ?, ?)", in: db).run(
-                .integer(Int64(bitPattern: destination)), .integer(stream.sequence), .blob(body))
+            try db.run("INSERT INTO outbox VALUES (?, ?, ?)", destination, stream.sequence, body)
         }
         try write(stream, destination)
     }
@@ -107,16 +106,14 @@ struct Outbox {
     /// - Returns: whether matching waited for that and can go on.
     func acknowledge(_ acknowledgement: OutboxAcknowledgement) throws -> Bool {
         guard try incarnation() == acknowledgement.incarnation else { return false }
-        let key = SQLValue.integer(Int64(bitPattern: acknowledgement.destination))
-        let through = SQLValue.integer(Int64(clamping: acknowledgement.through))
-        let delivered = try SQLStatement(
-            cached: """
-                SELECT count(*), coalesce(sum(length(body)), 0) FROM outbox WHERE destination = ? AND sequence <= ?
-                """, in: db
-        ).first(key, through) { (rows: $0.integer(0), bytes: $0.integer(1)) }
+        let key = acknowledgement.destination
+        let through = Int64(clamping: acknowledgement.through)
+        let delivered = try db.first(
+            "SELECT count(*), coalesce(sum(length(body)), 0) FROM outbox WHERE destination = ? AND sequence <= ?", key,
+            through
+        ) { (rows: $0.integer(0), bytes: $0.integer(1)) }
         guard let delivered, delivered.rows > 0 else { return false }
-        try SQLStatement(cached: "DELETE FROM outbox WHERE destination = ? AND sequence <= ?", in: db)
-            .run(key, through)
+        try db.run("DELETE FROM outbox WHERE destination = ? AND sequence <= ?", key, through)
         var stream = try stream(acknowledgement.destination)
         stream.rows -= delivered.rows
         stream.bytes -= delivered.bytes
@@ -131,7 +128,7 @@ struct Outbox {
 
     /// Tells all homes that may have subscriptions to a container's data that changes of it were lost.
     func tellLoss(of container: String) throws {
-        let homes = try SQLStatement(cached: "SELECT source FROM inbox ORDER BY source", in: db).all {
+        let homes = try db.all("SELECT source FROM inbox ORDER BY source") {
             UInt64(bitPattern: $0.integer(0))
         }
         for home in homes { try send(.lostOf(container: container), to: home) }
@@ -173,30 +170,26 @@ struct Outbox {
     func incarnation() throws -> UInt64 { try Self.incarnation(in: db) }
 
     static func incarnation(in db: Database) throws -> UInt64 {
-        try SQLStatement(cached: "SELECT incarnation FROM outbox_self", in: db)
-            .first { UInt64(bitPattern: $0.integer(0)) } ?? 1
+        try db.first("SELECT incarnation FROM outbox_self") { UInt64(bitPattern: $0.integer(0)) } ?? 1
     }
 
     /// The watermark of a source, in an incarnation of its streams.
     private func watermark(of source: UInt64, in incarnation: UInt64) throws -> UInt64 {
-        let row = try SQLStatement(cached: "SELECT incarnation, sequence FROM inbox WHERE source = ?", in: db)
-            .first(.integer(Int64(bitPattern: source))) {
-                (UInt64(bitPattern: $0.integer(0)), UInt64(bitPattern: $0.integer(1)))
-            }
+        let row = try db.first("SELECT incarnation, sequence FROM inbox WHERE source = ?", source) {
+            (UInt64(bitPattern: $0.integer(0)), UInt64(bitPattern: $0.integer(1)))
+        }
         guard let row, row.0 == incarnation else { return 0 }
         return row.1
     }
 
     private func setWatermark(of source: UInt64, in incarnation: UInt64, to sequence: UInt64) throws {
-        try SQLStatement(cached: "INSERT OR REPLACE INTO inbox VALUES (?, ?, ?)", in: db).run(
-            .integer(Int64(bitPattern: source)), .integer(Int64(bitPattern: incarnation)),
-            .integer(Int64(bitPattern: sequence)))
+        try db.run("INSERT OR REPLACE INTO inbox VALUES (?, ?, ?)", source, incarnation, sequence)
     }
 
     /// Ends the tokens of everybody whose notifications are here. Copies of subscriptions may have been lost, too, and
     /// those that fire once have fired without being told of.
     private func countLoss(from source: UInt64) throws {
-        try SQLStatement(cached: "UPDATE outbox_self SET losses = losses + 1", in: db).run()
+        try db.run("UPDATE outbox_self SET losses = losses + 1")
         guard level >= .exactNotifications else { return }
         try resendCopies()
         try send(.resend, to: source)
@@ -204,24 +197,22 @@ struct Outbox {
 
     /// Ends the tokens of a container's users whose notifications are here.
     private func countLoss(of container: String) throws {
-        try SQLStatement(
-            cached: "INSERT INTO loss VALUES (?, 1) ON CONFLICT (container) DO UPDATE SET losses = losses + 1", in: db
-        ).run(.text(container))
+        try db.run(
+            "INSERT INTO loss VALUES (?, 1) ON CONFLICT (container) DO UPDATE SET losses = losses + 1", container)
     }
 
     private func resendCopies() throws {
-        try SQLStatement(cached: "UPDATE subscription SET is_sent = 0 WHERE is_sent = 1", in: db).run()
+        try db.run("UPDATE subscription SET is_sent = 0 WHERE is_sent = 1")
     }
 
     /// After a restore: nothing of the streams from before counts, and copies of subscriptions come again from their
     /// homes.
     func begin(incarnation: Int64) throws {
         guard try self.incarnation() < UInt64(bitPattern: incarnation) else { return }
-        try SQLStatement(cached: "UPDATE outbox_self SET incarnation = ?, watchers = watchers + 1", in: db)
-            .run(.integer(incarnation))
+        try db.run("UPDATE outbox_self SET incarnation = ?, watchers = watchers + 1", incarnation)
         let later = level < .exactNotifications ? [] : ["matching", "matching_queue", "watched"]
         for table in ["outbox", "outbox_stream", "inbox", "watcher"] + later {
-            try SQLStatement(cached: "DELETE FROM \(table)", in: db).run()
+            try db.run("DELETE FROM \(table)")
         }
         try resendCopies()
     }
@@ -231,14 +222,14 @@ struct Outbox {
 package enum WaitingEffects {
     /// How many effects wait, for all destinations together.
     package static func count(in db: Database) throws -> Int {
-        try SQLStatement(cached: "SELECT coalesce(sum(rows), 0) FROM outbox_stream", in: db)
-            .first { Int($0.integer(0)) } ?? 0
+        try db.first("SELECT coalesce(sum(rows), 0) FROM outbox_stream") { Int($0.integer(0)) } ?? 0
     }
 
     /// The groups for which effects wait, ascending.
     package static func destinations(in db: Database) throws -> [UInt64] {
-        try SQLStatement(cached: "SELECT destination FROM outbox_stream WHERE rows > 0 ORDER BY destination", in: db)
-            .all { UInt64(bitPattern: $0.integer(0)) }
+        try db.all("SELECT destination FROM outbox_stream WHERE rows > 0 ORDER BY destination") {
+            UInt64(bitPattern: $0.integer(0))
+        }
     }
 
     /// The effects that a destination is to be given next, of so many bytes, give or take one; nil if none waits.
@@ -248,9 +239,10 @@ package enum WaitingEffects {
         var delivery = OutboxDelivery(
             source: source, incarnation: try Outbox.incarnation(in: db), first: 0, effects: [])
         var bytes = 0
-        try SQLStatement(
-            cached: "SELECT sequence, body FROM outbox WHERE destination = ? ORDER BY sequence LIMIT ?", in: db
-        ).forEach([.integer(Int64(bitPattern: destination)), .integer(Int64(OutboxDelivery.effectsMax))]) { row in
+        try db.forEach(
+            "SELECT sequence, body FROM outbox WHERE destination = ? ORDER BY sequence LIMIT ?", destination,
+            Int64(OutboxDelivery.effectsMax)
+        ) { row in
             let body = row.bytes(1)
             bytes += body.count
             if !delivery.effects.isEmpty && bytes > bytesMax { return false }
@@ -268,9 +260,10 @@ package enum WaitingEffects {
     /// Whether every effect up to the marks was delivered.
     package static func isDelivered(_ marks: [OutboxMark], in db: Database) throws -> Bool {
         try marks.allSatisfy { mark in
-            try SQLStatement(
-                cached: "SELECT EXISTS (SELECT 1 FROM outbox WHERE destination = ? AND sequence <= ?)", in: db
-            ).first(.integer(Int64(bitPattern: mark.destination)), .integer(Int64(bitPattern: mark.sequence))) {
+            try db.first(
+                "SELECT EXISTS (SELECT 1 FROM outbox WHERE destination = ? AND sequence <= ?)", mark.destination,
+                mark.sequence
+            ) {
                 $0.integer(0) == 0
             } ?? true
         }

@@ -21,21 +21,20 @@ struct IndexRows {
         let (bounds, values) = Self.bounds(range, index)
         let sql =
             "SELECT count(*) FROM (SELECT 1 FROM \(index.table) d WHERE d.field = ? AND d.zone = ?\(bounds) LIMIT ?)"
-        let count =
-            try SQLStatement(cached: sql, in: db)
-            .firstInteger(key(index) + values + [.integer(Int64(max))]) ?? 0
+        let count = try number(sql, key(index) + values + [max])
         work.charge(QueryCost.statement + count)
         return count
     }
 
     func countMissing(_ index: InstalledIndex, max: Int) throws -> Int {
-        let count =
-            try SQLStatement(
-                cached: "SELECT count(*) FROM (SELECT 1 FROM index_missing WHERE field = ? AND zone = ? LIMIT ?)",
-                in: db
-            ).firstInteger(key(index) + [.integer(Int64(max))]) ?? 0
+        let sql = "SELECT count(*) FROM (SELECT 1 FROM index_missing WHERE field = ? AND zone = ? LIMIT ?)"
+        let count = try number(sql, key(index) + [max])
         work.charge(QueryCost.statement + count)
         return count
+    }
+
+    private func number(_ sql: String, _ values: [any SQLValue]) throws -> Int {
+        try SQLStatement(cached: sql, in: db).first(values) { Int($0.integer(0)) } ?? 0
     }
 
     /// Rows in a range, by key and record id, and whether the record has the rows to look up. Returns whether the scan
@@ -56,7 +55,7 @@ struct IndexRows {
         var isAtEnd = true
         let cost = 1 + lookUps.count * QueryCost.probe
         work.charge(QueryCost.statement)
-        try SQLStatement(cached: sql, in: db).forEach(joined + key(index) + values) { row in
+        try db.forEach(sql, values: joined + key(index) + values) { row in
             let value = point ?? (isNumber ? .number(row.integer(2)) : .bytes(row.bytes(2)))
             work.charge(cost + (point == nil ? QueryCost.bytes(value.byteCount) : 0))
             isAtEnd = try visit(value, row.integer(0), !row.isNull(1))
@@ -88,12 +87,11 @@ struct IndexRows {
         var isAtEnd = true
         let cost = 1 + lookUps.count * QueryCost.probe
         work.charge(QueryCost.statement)
-        try SQLStatement(cached: sql, in: db)
-            .forEach(joined + key(index) + [.integer(between.lower), .integer(between.upper)]) { row in
-                work.charge(cost)
-                isAtEnd = try visit(row.integer(0), !row.isNull(1))
-                return isAtEnd
-            }
+        try db.forEach(sql, values: joined + key(index) + [between.lower, between.upper]) { row in
+            work.charge(cost)
+            isAtEnd = try visit(row.integer(0), !row.isNull(1))
+            return isAtEnd
+        }
         return isAtEnd
     }
 
@@ -105,7 +103,7 @@ struct IndexRows {
             : "SELECT 1 FROM \(point.index.table) WHERE field = ?1 AND zone = ?2 AND value = ?3 AND record = ?4"
         return RowProbe(
             statement: try SQLStatement(cached: sql, in: db), field: point.index.id, zone: zoneID,
-            value: point.key?.value ?? .null, work: work)
+            value: point.key?.value ?? Int64?.none as any SQLValue, work: work)
     }
 
     /// Finds a record's row by its id.
@@ -113,12 +111,12 @@ struct IndexRows {
         try SQLStatement(cached: "SELECT \(RecordRow.columns) FROM record r WHERE r.id = ?", in: db)
     }
 
-    private func key(_ index: InstalledIndex) -> [SQLValue] { [.integer(index.id), .integer(zoneID)] }
+    private func key(_ index: InstalledIndex) -> [any SQLValue] { [index.id, zoneID] }
 
     /// The joins of look-ups, the column that is NULL where one finds nothing, and their values. Each takes its record
     /// from the one before, so that none runs after a miss.
-    private func joins(_ lookUps: [KeyPoint]) -> (sql: String, last: String, values: [SQLValue]) {
-        var (sql, last, values) = ("", "d.record", [SQLValue]())
+    private func joins(_ lookUps: [KeyPoint]) -> (sql: String, last: String, values: [any SQLValue]) {
+        var (sql, last, values) = ("", "d.record", [any SQLValue]())
         for (number, point) in lookUps.enumerated() {
             let name = "p\(number)"
             let table = point.key == nil ? "index_missing" : point.index.table
@@ -131,17 +129,17 @@ struct IndexRows {
         return (sql, last, values)
     }
 
-    private static func bounds(_ range: KeyRange, _ index: InstalledIndex) -> (String, [SQLValue]) {
+    private static func bounds(_ range: KeyRange, _ index: InstalledIndex) -> (String, [any SQLValue]) {
         if let key = range.pointKey { return (" AND d.value = ?", [key.value]) }
         var sql = ""
-        var values: [SQLValue] = []
+        var values: [any SQLValue] = []
         // Without any bound on the value, SQLite would still read the index in order; one shape less to prepare.
         let lower = range.lower ?? .before(index.indexClass == .number ? .number(.min) : .bytes([]))
         sql += " AND (d.value, d.record) > (?, ?)"
-        values += [lower.key.value, .integer(lower.recordID)]
+        values += [lower.key.value, lower.recordID]
         if let upper = range.upper {
             sql += " AND (d.value, d.record) < (?, ?)"
-            values += [upper.key.value, .integer(upper.recordID)]
+            values += [upper.key.value, upper.recordID]
         }
         return (sql, values)
     }
@@ -152,26 +150,15 @@ struct RowProbe {
     let statement: SQLStatement
     let field: Int64
     let zone: Int64
-    let value: SQLValue
+    let value: any SQLValue
     let work: QueryWork
 
     func holds(_ recordID: Int64) throws -> Bool {
         work.charge(QueryCost.probe)
-        return try statement.first(.integer(field), .integer(zone), value, .integer(recordID)) { _ in true } ?? false
+        return try statement.first([field, zone, value, recordID]) { _ in true } ?? false
     }
 }
 
 extension InstalledIndex {
     var table: String { indexClass == .number ? "index_number" : "index_bytes" }
-}
-
-extension SQLStatement {
-    fileprivate func firstInteger(_ values: [SQLValue]) throws -> Int? {
-        var result: Int?
-        try forEach(values) { row in
-            result = Int(row.integer(0))
-            return false
-        }
-        return result
-    }
 }

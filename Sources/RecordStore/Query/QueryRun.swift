@@ -106,7 +106,7 @@ struct QueryRun {
     /// The record as a candidate, if it passes and comes after the cursor.
     /// - Parameter known: its sort keys where the index says them, and that it comes after the cursor.
     mutating func candidate(_ id: Int64, known: [IndexKey?]? = nil) throws -> Candidate? {
-        guard try filter.passes(id), let row = try findRecord.first(.integer(id), body: { RecordRow($0) }) else {
+        guard try filter.passes(id), let row = try findRecord.first([id], body: { RecordRow($0) }) else {
             return nil
         }
         note.recordsRead += 1

@@ -24,14 +24,12 @@ extension RecordTables {
                 request.query, caller: request.caller, database: request.database, schema: schema, in: db)
             var page = try DatabasePage(reader, request)
             if let found, let databaseID = try rows.databaseID(request.database, schemaID: found.id) {
-                let zones = try SQLStatement(
-                    cached: """
-                        SELECT \(ZoneRow.columns), z.name FROM zone z
-                        WHERE z.database = ? AND z.state = 0 AND z.name >= ? ORDER BY z.name
-                        """, in: db
-                ).all(.integer(databaseID), .text(page.firstZone)) {
-                    (row: ZoneRow($0), name: $0.text(ZoneRow.columnCount))
-                }
+                let zones = try db.all(
+                    """
+                    SELECT \(ZoneRow.columns), z.name FROM zone z
+                    WHERE z.database = ? AND z.state = 0 AND z.name >= ? ORDER BY z.name
+                    """, databaseID, page.firstZone
+                ) { (row: ZoneRow($0), name: $0.text(ZoneRow.columnCount)) }
                 if request.query.sorts.isEmpty { try page.follow(zones) } else { try page.merge(zones) }
             }
             return .found(page.answer)

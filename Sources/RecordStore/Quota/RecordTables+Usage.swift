@@ -64,15 +64,12 @@ extension RecordTables {
             if let after, after.zone == nil { return [] }
             return try rows.database(key, schemaID: schema.id).map { [(key, $0)] } ?? []
         }
-        return try SQLStatement(
-            cached: """
-                SELECT \(DatabaseRow.columns), d.scope, d.owner FROM database d
-                WHERE d.schema = ? AND (d.scope, d.owner) \(after?.zone == nil ? ">" : ">=") (?, ?)
-                ORDER BY d.scope, d.owner LIMIT ?
-                """, in: db
-        ).all(
-            .integer(schema.id), .integer(after?.database.scope.column ?? 0), .text(after?.database.owner ?? ""),
-            .integer(Int64(limit) + 1)
+        return try db.all(
+            """
+            SELECT \(DatabaseRow.columns), d.scope, d.owner FROM database d
+            WHERE d.schema = ? AND (d.scope, d.owner) \(after?.zone == nil ? ">" : ">=") (?, ?)
+            ORDER BY d.scope, d.owner LIMIT ?
+            """, schema.id, after?.database.scope.column ?? 0, after?.database.owner ?? "", limit + 1
         ) {
             (
                 row: DatabaseRow($0), scope: Scope(column: $0.integer(DatabaseRow.columnCount)),
@@ -90,28 +87,24 @@ extension RecordTables {
     private static func liveZones(
         of database: DatabaseRow, after name: String, limit: Int, in db: Database
     ) throws -> [(row: ZoneRow, name: String)] {
-        try SQLStatement(
-            cached: """
-                SELECT \(ZoneRow.columns), z.name FROM zone z WHERE z.database = ? AND z.state = 0 AND z.name > ?
-                ORDER BY z.name LIMIT ?
-                """, in: db
-        ).all(.integer(database.id), .text(name), .integer(Int64(clamping: limit))) {
-            (row: ZoneRow($0), name: $0.text(ZoneRow.columnCount))
-        }
+        try db.all(
+            """
+            SELECT \(ZoneRow.columns), z.name FROM zone z WHERE z.database = ? AND z.state = 0 AND z.name > ?
+            ORDER BY z.name LIMIT ?
+            """, database.id, name, Int64(clamping: limit)
+        ) { (row: ZoneRow($0), name: $0.text(ZoneRow.columnCount)) }
     }
 
     /// The excess of the database's counters over what its rows add up to; zero if they are right.
     private static func unattributed(
         _ database: DatabaseRow, _ others: QuotaAmounts, in db: Database
     ) throws -> QuotaAmounts {
-        let zones = try SQLStatement(
-            cached: """
-                SELECT coalesce(sum(z.bytes), 0), coalesce(sum(z.records), 0), coalesce(sum(a.bytes), 0)
-                FROM zone z LEFT JOIN asset_zone a ON a.zone = z.id WHERE z.database = ? AND z.state = 0
-                """, in: db
-        ).first(.integer(database.id)) {
-            QuotaAmounts(bytes: $0.integer(0), records: $0.integer(1), assets: $0.integer(2))
-        }
+        let zones = try db.first(
+            """
+            SELECT coalesce(sum(z.bytes), 0), coalesce(sum(z.records), 0), coalesce(sum(a.bytes), 0)
+            FROM zone z LEFT JOIN asset_zone a ON a.zone = z.id WHERE z.database = ? AND z.state = 0
+            """, database.id
+        ) { QuotaAmounts(bytes: $0.integer(0), records: $0.integer(1), assets: $0.integer(2)) }
         return database.used - (zones ?? .zero) - others
     }
 

@@ -46,14 +46,14 @@ package enum UsageCounts {
 
     /// Counts a zone's records by type, which reads all of its rows.
     private static func types(ofZone id: Int64, in db: Database) throws -> [TypeUsage] {
-        try SQLStatement(
-            cached: """
-                SELECT t.name, count(*),
-                    sum(\(RowBytes.record) + length(CAST(r.name AS BLOB)) + coalesce(length(r.body), 0))
-                FROM record r JOIN record_type t ON t.id = r.type
-                WHERE r.zone = ? AND r.deleted = 0 GROUP BY r.type ORDER BY t.name
-                """, in: db
-        ).all(.integer(id)) { TypeUsage(name: $0.text(0), records: $0.integer(1), bytes: $0.integer(2)) }
+        try db.all(
+            """
+            SELECT t.name, count(*),
+                sum(\(RowBytes.record) + length(CAST(r.name AS BLOB)) + coalesce(length(r.body), 0))
+            FROM record r JOIN record_type t ON t.id = r.type
+            WHERE r.zone = ? AND r.deleted = 0 GROUP BY r.type ORDER BY t.name
+            """, id
+        ) { TypeUsage(name: $0.text(0), records: $0.integer(1), bytes: $0.integer(2)) }
     }
 
     /// What all databases of a container's environment come to on this shard, by scope: a row for each, without owner.
@@ -61,12 +61,12 @@ package enum UsageCounts {
         var page = UsagePage(databases: [], hasMore: false)
         guard let schema = try Rows(db: db).schema(container: request.container, environment: request.environment)
         else { return page }
-        page.databases = try SQLStatement(
-            cached: """
-                SELECT d.scope, sum(d.bytes), sum(d.records), coalesce(sum(a.bytes), 0) FROM database d
-                LEFT JOIN asset_database a ON a.database = d.id WHERE d.schema = ? GROUP BY d.scope ORDER BY d.scope
-                """, in: db
-        ).all(.integer(schema.id)) { row in
+        page.databases = try db.all(
+            """
+            SELECT d.scope, sum(d.bytes), sum(d.records), coalesce(sum(a.bytes), 0) FROM database d
+            LEFT JOIN asset_database a ON a.database = d.id WHERE d.schema = ? GROUP BY d.scope ORDER BY d.scope
+            """, schema.id
+        ) { row in
             (
                 scope: Scope(column: row.integer(0)),
                 used: QuotaAmounts(bytes: row.integer(1), records: row.integer(2), assets: row.integer(3))

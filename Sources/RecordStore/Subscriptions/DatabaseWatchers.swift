@@ -1,6 +1,7 @@
 import Authorization
 import RecordModel
 import Synchronization
+import Wire
 
 /// Those who watch one database, as the tables have them at a revision, under one version of the schema.
 ///

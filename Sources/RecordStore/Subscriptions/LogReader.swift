@@ -50,9 +50,9 @@ struct LogReaderTable {
     let db: Database
 
     func find(_ name: String, of registry: Int64) throws -> LogReader? {
-        try SQLStatement(
-            cached: "SELECT version, expires, body FROM log_reader WHERE registry = ? AND name = ?", in: db
-        ).first(.integer(registry), .text(name)) { row in
+        try db.first(
+            "SELECT version, expires, body FROM log_reader WHERE registry = ? AND name = ?", registry, name
+        ) { row in
             LogReader(
                 version: UInt64(bitPattern: row.integer(0)), expires: row.isNull(1) ? nil : row.integer(1),
                 body: row.bytes(2))
@@ -61,32 +61,29 @@ struct LogReaderTable {
 
     func write(_ reader: LogReader, _ name: String, of registry: Int64, isNew: Bool) throws {
         if isNew, try count(of: registry) >= LogReader.countMax {
-            try SQLStatement(
-                cached: """
-                    DELETE FROM log_reader WHERE registry = ?1 AND name = (SELECT name FROM log_reader
-                        WHERE registry = ?1 ORDER BY expires IS NULL, expires, name LIMIT 1)
-                    """, in: db
-            ).run(.integer(registry))
+            try db.run(
+                """
+                DELETE FROM log_reader WHERE registry = ?1 AND name = (SELECT name FROM log_reader
+                    WHERE registry = ?1 ORDER BY expires IS NULL, expires, name LIMIT 1)
+                """, registry)
         }
-        try SQLStatement(cached: "INSERT OR REPLACE INTO log_reader VALUES (?, ?, ?, ?, ?)", in: db).run(
-            .integer(registry), .text(name), .integer(Int64(bitPattern: reader.version)),
-            reader.expires.map { .integer($0) } ?? .null, .blob(reader.body))
+        try db.run(
+            "INSERT OR REPLACE INTO log_reader VALUES (?, ?, ?, ?, ?)", registry, name, reader.version, reader.expires,
+            reader.body)
     }
 
     private func count(of registry: Int64) throws -> Int64 {
-        try SQLStatement(cached: "SELECT count(*) FROM log_reader WHERE registry = ?", in: db)
-            .first(.integer(registry)) { $0.integer(0) } ?? 0
+        try db.first("SELECT count(*) FROM log_reader WHERE registry = ?", registry) { $0.integer(0) } ?? 0
     }
 
     /// Removes those whose time is over.
     /// - Returns: how many that were.
     func purge(at time: Int64, budget: Int) throws -> Int {
-        try SQLStatement(
-            cached: """
-                DELETE FROM log_reader WHERE (registry, name) IN (SELECT registry, name FROM log_reader
-                    WHERE expires <= ? ORDER BY expires, registry, name LIMIT ?)
-                """, in: db
-        ).run(.integer(time), .integer(Int64(budget)))
+        try db.run(
+            """
+            DELETE FROM log_reader WHERE (registry, name) IN (SELECT registry, name FROM log_reader
+                WHERE expires <= ? ORDER BY expires, registry, name LIMIT ?)
+            """, time, budget)
         return db.changesCount
     }
 }

@@ -167,7 +167,7 @@ final class Matcher {
 
     private func lastWatcher() throws -> Int64 {
         if level >= .exactNotifications { return try table.lastNumber() }
-        return try SQLStatement(cached: "SELECT max(id) FROM watcher", in: db).first { $0.integer(0) } ?? 0
+        return try db.first("SELECT max(id) FROM watcher") { $0.integer(0) } ?? 0
     }
 
     private func changedRecords(at time: Int64) -> [(QueuedChange, OpenDatabase)] {

@@ -80,21 +80,19 @@ struct MatchingQueue {
     private func waiting(beside lane: String) throws -> (rows: Int64, bytes: Int64) {
         let note = Self.noteOfLoss(of: lane)
         let end = note == lane ? lane + "\u{1}" : note.dropLast() + "v"
-        return try SQLStatement(
-            cached: """
-                SELECT coalesce(sum(rows), 0), coalesce(sum(bytes), 0) FROM matching_queue
-                WHERE container >= ? AND container < ?
-                """, in: db
-        ).first(.text(note), .text(end)) { ($0.integer(0), $0.integer(1)) } ?? (0, 0)
+        return try db.first(
+            """
+            SELECT coalesce(sum(rows), 0), coalesce(sum(bytes), 0) FROM matching_queue
+            WHERE container >= ? AND container < ?
+            """, note, end
+        ) { ($0.integer(0), $0.integer(1)) } ?? (0, 0)
     }
 
     /// Whether changes wait that are to be matched before those of a database.
     func isWaiting(before database: DatabaseKey) throws -> Bool { try state(of: lane(of: database)) != nil }
 
     private func state(of lane: String) throws -> State? {
-        try SQLStatement(
-            cached: "SELECT rows, bytes, waits_for, is_lost FROM matching_queue WHERE container = ?", in: db
-        ).first(.text(lane)) { row in
+        try db.first("SELECT rows, bytes, waits_for, is_lost FROM matching_queue WHERE container = ?", lane) { row in
             State(
                 rows: row.integer(0), bytes: row.integer(1), waitsFor: row.isNull(2) ? nil : row.integer(2),
                 isLost: row.integer(3) != 0)
@@ -106,12 +104,11 @@ struct MatchingQueue {
             state.rows >= 0 && state.bytes >= 0 && (state.rows > 0 || state.bytes == 0),
             "\(state.rows) changes in the lane \(lane) wait, of \(state.bytes) bytes")
         if state.rows == 0 && !state.isLost {
-            return try SQLStatement(cached: "DELETE FROM matching_queue WHERE container = ?", in: db)
-                .run(.text(lane))
+            return try db.run("DELETE FROM matching_queue WHERE container = ?", lane)
         }
-        try SQLStatement(cached: "INSERT OR REPLACE INTO matching_queue VALUES (?, ?, ?, ?, ?)", in: db).run(
-            .text(lane), .integer(state.rows), .integer(state.bytes),
-            state.waitsFor.map { .integer($0) } ?? .null, .integer(state.isLost ? 1 : 0))
+        try db.run(
+            "INSERT OR REPLACE INTO matching_queue VALUES (?, ?, ?, ?, ?)", lane, state.rows, state.bytes,
+            state.waitsFor, state.isLost ? 1 : 0)
     }
 
     /// Has a change wait; where too many do, it is lost.
@@ -127,8 +124,8 @@ struct MatchingQueue {
         if state.rows == 0 { state.waitsFor = leftover.stop.waitsFor.map { Int64(bitPattern: $0) } }
         state.rows += 1
         state.bytes += Int64(body.count)
-        try SQLStatement(cached: "INSERT INTO matching VALUES (NULL, ?, ?, ?, ?)", in: db).run(
-            .text(lane), .integer(leftover.stop.position), .integer(leftover.last), .blob(body))
+        try db.run(
+            "INSERT INTO matching VALUES (NULL, ?, ?, ?, ?)", lane, leftover.stop.position, leftover.last, body)
         try write(state, of: lane)
     }
 
@@ -142,18 +139,18 @@ struct MatchingQueue {
 
     /// The lanes that can be gone on with; those whose first change waits longest come first.
     func ready(limit: Int) throws -> [String] {
-        try SQLStatement(
-            cached: """
-                SELECT container FROM matching_queue q WHERE waits_for IS NULL
-                ORDER BY (SELECT min(id) FROM matching m WHERE m.container = q.container), container LIMIT ?
-                """, in: db
-        ).all(.integer(Int64(limit))) { $0.text(0) }
+        try db.all(
+            """
+            SELECT container FROM matching_queue q WHERE waits_for IS NULL
+            ORDER BY (SELECT min(id) FROM matching m WHERE m.container = q.container), container LIMIT ?
+            """, limit
+        ) { $0.text(0) }
     }
 
     func first(of lane: String) throws -> Row? {
-        try SQLStatement(
-            cached: "SELECT id, position, last, body FROM matching WHERE container = ? ORDER BY id LIMIT 1", in: db
-        ).first(.text(lane)) {
+        try db.first(
+            "SELECT id, position, last, body FROM matching WHERE container = ? ORDER BY id LIMIT 1", lane
+        ) {
             Row(id: $0.integer(0), position: $0.integer(1), last: $0.integer(2), body: $0.bytes(3))
         }
     }
@@ -163,11 +160,10 @@ struct MatchingQueue {
     func advance(_ row: Row, of lane: String, to stop: Matcher.Stop?) throws {
         var state = try state(of: lane) ?? State()
         if let stop {
-            try SQLStatement(cached: "UPDATE matching SET position = ? WHERE id = ?", in: db)
-                .run(.integer(stop.position), .integer(row.id))
+            try db.run("UPDATE matching SET position = ? WHERE id = ?", stop.position, row.id)
             state.waitsFor = stop.waitsFor.map { Int64(bitPattern: $0) }
         } else {
-            try SQLStatement(cached: "DELETE FROM matching WHERE id = ?", in: db).run(.integer(row.id))
+            try db.run("DELETE FROM matching WHERE id = ?", row.id)
             state.rows -= 1
             state.bytes -= Int64(row.body.count)
         }
@@ -218,24 +214,22 @@ struct MatchingQueue {
     /// There is room for effects on a destination again.
     /// - Returns: whether something waited for that.
     func wake(_ destination: UInt64) throws -> Bool {
-        try SQLStatement(cached: "UPDATE matching_queue SET waits_for = NULL WHERE waits_for = ?", in: db)
-            .run(.integer(Int64(bitPattern: destination)))
+        try db.run("UPDATE matching_queue SET waits_for = NULL WHERE waits_for = ?", destination)
         return db.changesCount > 0
     }
 
     /// Removes a part of what waits of a container; uses up the budget where more is left.
     func remove(container: String, budget: inout Int) throws {
         let isOfContainer = "(container = ?1 OR container >= ?1 || '/' AND container < ?1 || '0')"
-        try SQLStatement(
-            cached: """
-                DELETE FROM matching WHERE id IN (SELECT id FROM matching WHERE \(isOfContainer)
-                ORDER BY container, id LIMIT ?2)
-                """, in: db
-        ).run(.text(container), .integer(Int64(budget)))
+        try db.run(
+            """
+            DELETE FROM matching WHERE id IN (SELECT id FROM matching WHERE \(isOfContainer)
+            ORDER BY container, id LIMIT ?2)
+            """, container, budget)
         budget -= db.changesCount
         guard budget > 0 else { return }
         for table in ["matching_queue", "loss"] {
-            try SQLStatement(cached: "DELETE FROM \(table) WHERE \(isOfContainer)", in: db).run(.text(container))
+            try db.run("DELETE FROM \(table) WHERE \(isOfContainer)", container)
         }
     }
 
@@ -246,12 +240,9 @@ struct MatchingQueue {
         // One at a time: all together may be large.
         var last: Int64 = .min
         let next = "SELECT id, body FROM matching WHERE id > ? ORDER BY id LIMIT 1"
-        while let (id, body) = try SQLStatement(cached: next, in: db)
-            .first(.integer(last), body: { ($0.integer(0), $0.bytes(1)) })
-        {
+        while let (id, body) = try db.first(next, last, body: { ($0.integer(0), $0.bytes(1)) }) {
             let lane = queue.lane(of: try QueuedChange(decoding: body).zone.database)
-            try SQLStatement(cached: "UPDATE matching SET container = ? WHERE id = ?", in: db)
-                .run(.text(lane), .integer(id))
+            try db.run("UPDATE matching SET container = ? WHERE id = ?", lane, id)
             last = id
         }
         // What was lost is told with the next work: it waits for nobody now.
@@ -271,22 +262,22 @@ struct MatchingQueue {
     static func raise(in db: Database) throws -> Bool {
         let queue = MatchingQueue(db: db, level: .exactNotifications)
         // One at a time: there may be any number of them.
-        try SQLStatement(cached: "SELECT position, last, body FROM job WHERE kind = ? ORDER BY id", in: db)
-            .forEach([.integer(Job.Kind.match.rawValue)]) { row in
-                try queue.add(
-                    Matcher.Leftover(
-                        change: .record(try QueryMatching(decoding: row.bytes(2))),
-                        stop: Matcher.Stop(position: row.integer(0)), last: row.integer(1)))
-                return true
-            }
-        try SQLStatement(cached: "DELETE FROM job WHERE kind = ?", in: db).run(.integer(Job.Kind.match.rawValue))
-        try SQLStatement(
-            cached: """
-                INSERT INTO watched SELECT DISTINCT container, environment, scope, owner,
-                    (SELECT watchers FROM outbox_self) FROM watcher
-                """, in: db
-        ).run()
-        try SQLStatement(cached: "UPDATE subscription SET is_sent = 0 WHERE is_sent = 1", in: db).run()
+        try db.forEach(
+            "SELECT position, last, body FROM job WHERE kind = ? ORDER BY id", Job.Kind.match.rawValue
+        ) { row in
+            try queue.add(
+                Matcher.Leftover(
+                    change: .record(try QueryMatching(decoding: row.bytes(2))),
+                    stop: Matcher.Stop(position: row.integer(0)), last: row.integer(1)))
+            return true
+        }
+        try db.run("DELETE FROM job WHERE kind = ?", Job.Kind.match.rawValue)
+        try db.run(
+            """
+            INSERT INTO watched SELECT DISTINCT container, environment, scope, owner,
+                (SELECT watchers FROM outbox_self) FROM watcher
+            """)
+        try db.run("UPDATE subscription SET is_sent = 0 WHERE is_sent = 1")
         return try db.changesCount > 0 || !queue.ready(limit: 1).isEmpty
     }
 }
@@ -300,12 +291,12 @@ package struct WaitingMatches: Hashable, Sendable {
 
     /// What waits on a shard.
     package init(in db: Database) throws {
-        let found = try SQLStatement(
-            cached: """
-                SELECT coalesce(sum(rows), 0), coalesce(sum(CASE WHEN waits_for IS NULL THEN rows END), 0)
-                FROM matching_queue
-                """, in: db
-        ).first { (Int($0.integer(0)), $0.integer(1) > 0) }
+        let found = try db.first(
+            """
+            SELECT coalesce(sum(rows), 0), coalesce(sum(CASE WHEN waits_for IS NULL THEN rows END), 0)
+            FROM matching_queue
+            """
+        ) { (Int($0.integer(0)), $0.integer(1) > 0) }
         (count, isReady) = found ?? (0, false)
     }
 

@@ -89,12 +89,12 @@ extension RecordTables {
         }
         var entries: [NotificationLog.Entry] = []
         var (bytes, hasMore) = (0, false)
-        try SQLStatement(
-            cached: """
-                SELECT sequence, time, payload, type, is_creator FROM notification
-                WHERE registry = ?1 AND sequence > ?2 AND (client IS NULL OR client IS NOT ?3) ORDER BY sequence
-                """, in: db
-        ).forEach([.integer(registry.id), .integer(place.sequence), client.map { .text($0) } ?? .null]) { row in
+        try db.forEach(
+            """
+            SELECT sequence, time, payload, type, is_creator FROM notification
+            WHERE registry = ?1 AND sequence > ?2 AND (client IS NULL OR client IS NOT ?3) ORDER BY sequence
+            """, registry.id, place.sequence, client
+        ) { row in
             if !row.isNull(3), hidden.covers(row.text(3), isCreator: row.integer(4) != 0) { return true }
             let payload = NotificationPayload.Stored(bytes: row.bytes(2))
             bytes += payload.json.count
@@ -117,12 +117,10 @@ extension RecordTables {
         of registry: RegistryRow, _ subscriber: DatabaseKey, in db: Database
     ) throws -> NotificationToken {
         let (incarnation, losses) =
-            try SQLStatement(
-                cached: """
-                    SELECT incarnation, losses + coalesce((SELECT losses FROM loss WHERE container = ?), 0)
-                    FROM outbox_self
-                    """, in: db
-            ).first(.text(subscriber.container)) { (UInt64(bitPattern: $0.integer(0)), $0.integer(1)) } ?? (1, 0)
+            try db.first(
+                "SELECT incarnation, losses + coalesce((SELECT losses FROM loss WHERE container = ?), 0) FROM outbox_self",
+                subscriber.container
+            ) { (UInt64(bitPattern: $0.integer(0)), $0.integer(1)) } ?? (1, 0)
         return NotificationToken(
             owner: fnv1a(subscriber.encoded()), incarnation: incarnation, losses: losses, life: registry.life,
             sequence: registry.floor)

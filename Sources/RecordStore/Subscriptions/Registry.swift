@@ -34,11 +34,10 @@ struct RegistryRow {
 
     /// - Parameter subscriber: the user's private database.
     static func find(_ subscriber: DatabaseKey, in db: Database) throws -> RegistryRow? {
-        try SQLStatement(
-            cached: """
-                SELECT id, life, sequence, floor FROM registry WHERE container = ? AND environment = ? AND user = ?
-                """, in: db
-        ).first(.text(subscriber.container), .integer(subscriber.environment.column), .text(subscriber.owner)) { row in
+        try db.first(
+            "SELECT id, life, sequence, floor FROM registry WHERE container = ? AND environment = ? AND user = ?",
+            subscriber.container, subscriber.environment.column, subscriber.owner
+        ) { row in
             RegistryRow(
                 id: row.integer(0), life: row.integer(1), sequence: row.integer(2), floor: row.integer(3))
         }
@@ -56,11 +55,10 @@ struct SubscriptionRow {
     static func find(
         _ registry: Int64, scope: Scope, id: String, in db: Database
     ) throws -> SubscriptionRow? {
-        try SQLStatement(
-            cached: "SELECT id, targets, body FROM subscription WHERE registry = ? AND scope = ? AND name = ?", in: db
-        ).first(.integer(registry), .integer(scope.column), .text(id)) {
-            try SubscriptionRow($0, scope: scope, name: id)
-        }
+        try db.first(
+            "SELECT id, targets, body FROM subscription WHERE registry = ? AND scope = ? AND name = ?", registry,
+            scope.column, id
+        ) { try SubscriptionRow($0, scope: scope, name: id) }
     }
 
     /// A row of `id, targets, body`.
@@ -98,10 +96,10 @@ extension RecordTables {
                 try SubscriptionRow.find(registry.id, scope: scope, id: id, in: db)?.subscription
             }
         }
-        return try SQLStatement(
-            cached: "SELECT id, targets, body, name FROM subscription WHERE registry = ? AND scope = ? ORDER BY name",
-            in: db
-        ).all(.integer(registry.id), .integer(scope.column)) { row in
+        return try db.all(
+            "SELECT id, targets, body, name FROM subscription WHERE registry = ? AND scope = ? ORDER BY name",
+            registry.id, scope.column
+        ) { row in
             try SubscriptionRow(row, scope: scope, name: row.text(3)).subscription
         }
     }
@@ -115,21 +113,20 @@ package enum Subscribers {
     package static func page(
         container: String, _ environment: Environment, after user: String, limit: Int, in db: Database
     ) throws -> [String] {
-        try SQLStatement(
-            cached: """
-                SELECT user FROM registry WHERE container = ? AND environment = ? AND user > ? ORDER BY user LIMIT ?
-                """, in: db
-        ).all(.text(container), .integer(environment.column), .text(user), .integer(Int64(limit))) { $0.text(0) }
+        try db.all(
+            "SELECT user FROM registry WHERE container = ? AND environment = ? AND user > ? ORDER BY user LIMIT ?",
+            container, environment.column, user, limit
+        ) { $0.text(0) }
     }
 
     /// Whether no copy of a subscription is to be sent, and no effect waits to be delivered.
     package static func hasSentCopies(in db: Database) throws -> Bool {
-        let waits = try SQLStatement(
-            cached: """
-                SELECT EXISTS (SELECT 1 FROM subscription WHERE is_sent = 0)
-                    OR EXISTS (SELECT 1 FROM outbox_stream WHERE rows > 0)
-                """, in: db
-        ).first { $0.integer(0) != 0 }
+        let waits = try db.first(
+            """
+            SELECT EXISTS (SELECT 1 FROM subscription WHERE is_sent = 0)
+                OR EXISTS (SELECT 1 FROM outbox_stream WHERE rows > 0)
+            """
+        ) { $0.integer(0) != 0 }
         return waits != true
     }
 }

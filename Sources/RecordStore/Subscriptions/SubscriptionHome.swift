@@ -61,9 +61,9 @@ struct SubscriptionHome {
     ///   - life: that of a new row.
     func registry(of subscriber: DatabaseKey, home: UInt64, life: Int64) throws -> RegistryRow {
         if let known = try RegistryRow.find(subscriber, in: db) { return known }
-        try SQLStatement(cached: "INSERT INTO registry VALUES (NULL, ?, ?, ?, ?, ?, 0, 0)", in: db).run(
-            .text(subscriber.container), .integer(subscriber.environment.column), .text(subscriber.owner),
-            .integer(Int64(bitPattern: home)), .integer(life))
+        try db.run(
+            "INSERT INTO registry VALUES (NULL, ?, ?, ?, ?, ?, 0, 0)", subscriber.container,
+            subscriber.environment.column, subscriber.owner, home, life)
         return RegistryRow(id: db.lastInsertedRowID, life: life, sequence: 0, floor: 0)
     }
 
@@ -78,15 +78,14 @@ struct SubscriptionHome {
         let generation = try generation(of: subscription, earlier)
         let full = SubscriptionRow.encoded(targets, generation: generation)
         if let earlier {
-            try SQLStatement(cached: "UPDATE subscription SET targets = ?, body = ? WHERE id = ?", in: db).run(
-                .blob(full), .blob(content), .integer(earlier.id))
+            try db.run("UPDATE subscription SET targets = ?, body = ? WHERE id = ?", full, content, earlier.id)
             for target in earlier.targets where !targets.contains(target) {
                 try outbox.send(unwatch(subscription, of: command.subscriber), to: target)
             }
         } else {
-            try SQLStatement(cached: "INSERT INTO subscription VALUES (NULL, ?, ?, ?, ?, ?, 1)", in: db).run(
-                .integer(registry.id), .integer(subscription.scope.column), .text(subscription.id), .blob(full),
-                .blob(content))
+            try db.run(
+                "INSERT INTO subscription VALUES (NULL, ?, ?, ?, ?, ?, 1)", registry.id, subscription.scope.column,
+                subscription.id, full, content)
         }
         var watcher = Watcher(subscriber: command.subscriber, home: command.home, subscription: subscription)
         watcher.generation = generation
@@ -125,14 +124,12 @@ struct SubscriptionHome {
         if let equal = try twin(of: subscription, content, in: registry) {
             return ServiceError(.exists, "subscription is duplicate of '\(equal)'")
         }
-        let others = try SQLStatement(
-            cached: """
-                SELECT count(*), coalesce(sum(length(body)), 0) FROM subscription
-                WHERE registry = ? AND NOT (scope = ? AND name = ?)
-                """, in: db
-        ).first(.integer(registry.id), .integer(subscription.scope.column), .text(subscription.id)) {
-            (count: Int($0.integer(0)), bytes: Int($0.integer(1)))
-        }
+        let others = try db.first(
+            """
+            SELECT count(*), coalesce(sum(length(body)), 0) FROM subscription
+            WHERE registry = ? AND NOT (scope = ? AND name = ?)
+            """, registry.id, subscription.scope.column, subscription.id
+        ) { (count: Int($0.integer(0)), bytes: Int($0.integer(1))) }
         let (count, bytes) = others ?? (0, 0)
         if isNew, count >= Limits.subscriptionsMax {
             return ServiceError(
@@ -157,15 +154,12 @@ struct SubscriptionHome {
         let query = level < .collapseIDs ? nil : subscription.query?.encoded()
         let wanted = subscription.comparable
         var found: String?
-        try SQLStatement(
-            cached: """
-                SELECT name, body FROM subscription
-                WHERE registry = ? AND scope = ? AND name <> ? AND (body = ? OR instr(body, ?) > 0) ORDER BY name
-                """, in: db
-        ).forEach([
-            .integer(registry.id), .integer(subscription.scope.column), .text(subscription.id), .blob(content),
-            query.map { .blob($0) } ?? .null,
-        ]) { row in
+        try db.forEach(
+            """
+            SELECT name, body FROM subscription
+            WHERE registry = ? AND scope = ? AND name <> ? AND (body = ? OR instr(body, ?) > 0) ORDER BY name
+            """, registry.id, subscription.scope.column, subscription.id, content, query
+        ) { row in
             let body = row.bytes(1)
             guard try body == content || Subscription(decoding: body).comparable == wanted else { return true }
             found = row.text(0)
@@ -179,7 +173,7 @@ struct SubscriptionHome {
     }
 
     private func remove(_ row: SubscriptionRow, of subscriber: DatabaseKey) throws {
-        try SQLStatement(cached: "DELETE FROM subscription WHERE id = ?", in: db).run(.integer(row.id))
+        try db.run("DELETE FROM subscription WHERE id = ?", row.id)
         for target in row.targets { try outbox.send(unwatch(row.subscription, of: subscriber), to: target) }
     }
 
@@ -205,19 +199,17 @@ struct SubscriptionHome {
         try Invariant.check(
             registry.floor >= 0 && registry.floor < registry.sequence,
             "notification \(registry.sequence) of registry \(registry.id) comes, and up to \(registry.floor) they went")
-        try SQLStatement(cached: "INSERT INTO notification VALUES (?, ?, ?, ?, ?, ?, ?)", in: db).run(
-            .integer(registry.id), .integer(registry.sequence), .integer(time),
-            match.client.map { .text($0) } ?? .null,
+        try db.run(
+            "INSERT INTO notification VALUES (?, ?, ?, ?, ?, ?, ?)", registry.id, registry.sequence, time,
+            match.client,
             // Private records are their owner's to read, whatever roles say.
-            match.scope == .private ? .null : match.record.map { .text($0.type) } ?? .null,
-            .integer(match.record?.isCreator == true ? 1 : 0), .blob(payload))
+            match.scope == .private ? nil : match.record?.type, match.record?.isCreator == true ? 1 : 0, payload)
         if let floor = try excess(in: registry) {
             registry.floor = floor
-            try SQLStatement(cached: "DELETE FROM notification WHERE registry = ? AND sequence <= ?", in: db)
-                .run(.integer(registry.id), .integer(registry.floor))
+            try db.run("DELETE FROM notification WHERE registry = ? AND sequence <= ?", registry.id, registry.floor)
         }
-        try SQLStatement(cached: "UPDATE registry SET sequence = ?, floor = ? WHERE id = ?", in: db).run(
-            .integer(registry.sequence), .integer(registry.floor), .integer(registry.id))
+        try db.run(
+            "UPDATE registry SET sequence = ?, floor = ? WHERE id = ?", registry.sequence, registry.floor, registry.id)
         if row.subscription.firesOnce { try remove(row, of: match.subscriber) }
         return true
     }
@@ -232,22 +224,18 @@ struct SubscriptionHome {
             registry.sequence - registry.floor > Limits.notificationsMax / 2
         else { return }
         var last: Int64?
-        try SQLStatement(
-            cached: """
-                SELECT sequence, payload FROM notification WHERE registry = ? AND sequence > ? AND client IS ?
-                ORDER BY sequence DESC
-                """, in: db
-        ).forEach([
-            .integer(registry.id), .integer(registry.sequence - Self.collapsingMax),
-            match.client.map { .text($0) } ?? .null,
-        ]) { row in
+        try db.forEach(
+            """
+            SELECT sequence, payload FROM notification WHERE registry = ? AND sequence > ? AND client IS ?
+            ORDER BY sequence DESC
+            """, registry.id, registry.sequence - Self.collapsingMax, match.client
+        ) { row in
             guard NotificationPayload.Stored.areAlike(row.bytes(1), payload) else { return true }
             last = row.integer(0)
             return false
         }
         guard let last else { return }
-        try SQLStatement(cached: "DELETE FROM notification WHERE registry = ? AND sequence = ?", in: db)
-            .run(.integer(registry.id), .integer(last))
+        try db.run("DELETE FROM notification WHERE registry = ? AND sequence = ?", registry.id, last)
     }
 
     /// How far back one that says the same is looked for.
@@ -261,10 +249,10 @@ struct SubscriptionHome {
         guard registry.sequence - registry.floor > Limits.notificationsMax else { return nil }
         guard level >= .collapsingLogs else { return registry.sequence - Limits.notificationsMax }
         guard registry.sequence % Self.countingInterval == 0 else { return nil }
-        return try SQLStatement(
-            cached: "SELECT sequence FROM notification WHERE registry = ? ORDER BY sequence DESC LIMIT 1 OFFSET ?",
-            in: db
-        ).first(.integer(registry.id), .integer(Int64(Limits.notificationsMax))) { $0.integer(0) }
+        return try db.first(
+            "SELECT sequence FROM notification WHERE registry = ? ORDER BY sequence DESC LIMIT 1 OFFSET ?",
+            registry.id, Limits.notificationsMax
+        ) { $0.integer(0) }
     }
 
     /// A copy that a group still matches goes there, too: that it is to go may have been lost.
@@ -278,12 +266,12 @@ struct SubscriptionHome {
     /// be delivered.
     /// - Returns: how many subscriptions that were.
     func sendCopies(budget: Int) throws -> Int {
-        let waiting = try SQLStatement(
-            cached: """
-                SELECT s.id, s.targets, s.body, s.scope, s.name, r.container, r.environment, r.user, r.home
-                FROM subscription s JOIN registry r ON r.id = s.registry WHERE s.is_sent = 0 ORDER BY s.id LIMIT ?
-                """, in: db
-        ).all(.integer(Int64(budget))) { row -> (SubscriptionRow, Watcher)? in
+        let waiting = try db.all(
+            """
+            SELECT s.id, s.targets, s.body, s.scope, s.name, r.container, r.environment, r.user, r.home
+            FROM subscription s JOIN registry r ON r.id = s.registry WHERE s.is_sent = 0 ORDER BY s.id LIMIT ?
+            """, budget
+        ) { row -> (SubscriptionRow, Watcher)? in
             guard let scope = Scope(column: row.integer(3)), let environment = Environment(column: row.integer(6))
             else { return nil }
             let found = try SubscriptionRow(row, scope: scope, name: row.text(4))
@@ -298,7 +286,7 @@ struct SubscriptionHome {
         for case let (row, watcher)? in waiting {
             if try row.targets.contains(where: { try outbox.isFull(for: $0) }) { break }
             for target in row.targets { try outbox.send(.watch(watcher), to: target) }
-            try SQLStatement(cached: "UPDATE subscription SET is_sent = 1 WHERE id = ?", in: db).run(.integer(row.id))
+            try db.run("UPDATE subscription SET is_sent = 1 WHERE id = ?", row.id)
             count += 1
         }
         return count
@@ -307,34 +295,30 @@ struct SubscriptionHome {
     /// Removes notifications and readers that are too old at a time.
     /// - Returns: how many rows that were.
     func purge(at time: Int64, budget: Int) throws -> Int {
-        let old = try SQLStatement(
-            cached: """
-                SELECT registry, sequence FROM notification WHERE time < ? ORDER BY time, registry, sequence LIMIT ?
-                """, in: db
-        ).all(.integer(NotificationLog.cutoff(time)), .integer(Int64(budget))) { ($0.integer(0), $0.integer(1)) }
+        let old = try db.all(
+            "SELECT registry, sequence FROM notification WHERE time < ? ORDER BY time, registry, sequence LIMIT ?",
+            NotificationLog.cutoff(time), budget
+        ) { ($0.integer(0), $0.integer(1)) }
         for (registry, sequence) in old {
-            try SQLStatement(cached: "DELETE FROM notification WHERE registry = ? AND sequence = ?", in: db)
-                .run(.integer(registry), .integer(sequence))
-            try SQLStatement(cached: "UPDATE registry SET floor = max(floor, ?) WHERE id = ?", in: db)
-                .run(.integer(sequence), .integer(registry))
+            try db.run("DELETE FROM notification WHERE registry = ? AND sequence = ?", registry, sequence)
+            try db.run("UPDATE registry SET floor = max(floor, ?) WHERE id = ?", sequence, registry)
         }
         return try old.count + LogReaderTable(db: db).purge(at: time, budget: budget)
     }
 
     /// The greatest life of a container's users; 0 where there are none.
     func lastLife(of container: String) throws -> Int64 {
-        try SQLStatement(cached: "SELECT max(life) FROM registry WHERE container = ?", in: db)
-            .first(.text(container)) { $0.integer(0) } ?? 0
+        try db.first("SELECT max(life) FROM registry WHERE container = ?", container) { $0.integer(0) } ?? 0
     }
 
     /// Removes a part of what a subscriber has here.
     /// - Returns: whether nothing is left.
     func forget(_ subscriber: DatabaseKey, subscriptionsMax: Int, rowsMax: Int) throws -> Bool {
         guard let registry = try RegistryRow.find(subscriber, in: db) else { return true }
-        let rows = try SQLStatement(
-            cached: "SELECT id, targets, body, scope, name FROM subscription WHERE registry = ? ORDER BY id LIMIT ?",
-            in: db
-        ).all(.integer(registry.id), .integer(Int64(subscriptionsMax))) { row in
+        let rows = try db.all(
+            "SELECT id, targets, body, scope, name FROM subscription WHERE registry = ? ORDER BY id LIMIT ?",
+            registry.id, Int64(subscriptionsMax)
+        ) { row in
             guard let scope = Scope(column: row.integer(3)) else { throw WireError.invalidValue(field: 4) }
             return try SubscriptionRow(row, scope: scope, name: row.text(4))
         }
@@ -344,18 +328,16 @@ struct SubscriptionHome {
         }
         if level >= .endedLogs {
             // Who reads meanwhile is told that its token has expired, and misses nothing unawares.
-            try SQLStatement(cached: "UPDATE registry SET floor = sequence WHERE id = ?", in: db)
-                .run(.integer(registry.id))
+            try db.run("UPDATE registry SET floor = sequence WHERE id = ?", registry.id)
         }
-        try SQLStatement(
-            cached: """
-                DELETE FROM notification WHERE registry = ?1 AND sequence IN (SELECT sequence FROM notification
-                    WHERE registry = ?1 ORDER BY sequence LIMIT ?2)
-                """, in: db
-        ).run(.integer(registry.id), .integer(Int64(rowsMax)))
+        try db.run(
+            """
+            DELETE FROM notification WHERE registry = ?1 AND sequence IN (SELECT sequence FROM notification
+                WHERE registry = ?1 ORDER BY sequence LIMIT ?2)
+            """, registry.id, rowsMax)
         if rows.count == subscriptionsMax || db.changesCount == rowsMax { return false }
         for sql in ["DELETE FROM log_reader WHERE registry = ?", "DELETE FROM registry WHERE id = ?"] {
-            try SQLStatement(cached: sql, in: db).run(.integer(registry.id))
+            try db.run(sql, registry.id)
         }
         return true
     }
@@ -383,7 +365,7 @@ struct SubscriptionHome {
                 ORDER BY environment, user LIMIT ?2)
             """,
         ] where budget > 0 {
-            try SQLStatement(cached: sql, in: db).run(.text(container), .integer(Int64(budget)))
+            try db.run(sql, container, budget)
             budget -= db.changesCount
         }
     }

@@ -30,50 +30,41 @@ struct WatcherTable {
     /// What tells the watchers of a database from those at any other time; 0 where it has none.
     func revision(of database: DatabaseKey) throws -> Int64 {
         if level < .exactNotifications { return try lastNumber() }
-        return try SQLStatement(
-            cached: """
-                SELECT revision FROM watched WHERE container = ? AND environment = ? AND scope = ? AND owner = ?
-                """, in: db
-        ).first(
-            .text(database.container), .integer(database.environment.column), .integer(database.scope.column),
-            .text(database.owner)
+        return try db.first(
+            "SELECT revision FROM watched WHERE container = ? AND environment = ? AND scope = ? AND owner = ?",
+            database.container, database.environment.column, database.scope.column, database.owner
         ) { $0.integer(0) } ?? 0
     }
 
     /// The last number that a change of watchers or a subscription was given. It only grows, and no watcher has a
     /// greater one.
     func lastNumber() throws -> Int64 {
-        try SQLStatement(cached: "SELECT watchers FROM outbox_self", in: db).first { $0.integer(0) } ?? 0
+        try db.first("SELECT watchers FROM outbox_self") { $0.integer(0) } ?? 0
     }
 
     /// The next number.
     func makeNumber() throws -> Int64 {
-        try SQLStatement(cached: "UPDATE outbox_self SET watchers = watchers + 1", in: db).run()
+        try db.run("UPDATE outbox_self SET watchers = watchers + 1")
         return try lastNumber()
     }
 
     func all(of database: DatabaseKey) throws -> [(id: Int64, watcher: Watcher)] {
-        try SQLStatement(
-            cached: """
-                SELECT id, body FROM watcher WHERE container = ? AND environment = ? AND scope = ? AND owner = ?
-                ORDER BY id
-                """, in: db
-        ).all(
-            .text(database.container), .integer(database.environment.column), .integer(database.scope.column),
-            .text(database.owner)
+        try db.all(
+            """
+            SELECT id, body FROM watcher WHERE container = ? AND environment = ? AND scope = ? AND owner = ?
+            ORDER BY id
+            """, database.container, database.environment.column, database.scope.column, database.owner
         ) { (id: $0.integer(0), watcher: try Watcher(decoding: $0.bytes(1))) }
     }
 
     private func find(_ watcher: Watcher) throws -> (id: Int64, body: [UInt8])? {
         let database = watcher.database
-        return try SQLStatement(
-            cached: """
-                SELECT id, body FROM watcher WHERE container = ? AND environment = ? AND scope = ? AND owner = ?
-                    AND user = ? AND name = ?
-                """, in: db
-        ).first(
-            .text(database.container), .integer(database.environment.column), .integer(database.scope.column),
-            .text(database.owner), .text(watcher.subscriber.owner), .text(watcher.subscription.id)
+        return try db.first(
+            """
+            SELECT id, body FROM watcher WHERE container = ? AND environment = ? AND scope = ? AND owner = ?
+                AND user = ? AND name = ?
+            """, database.container, database.environment.column, database.scope.column, database.owner,
+            watcher.subscriber.owner, watcher.subscription.id
         ) { ($0.integer(0), $0.bytes(1)) }
     }
 
@@ -87,15 +78,14 @@ struct WatcherTable {
         var change = Change(database: database, former: former, revision: number, removed: old?.id)
         // Changes that wait to be matched go by the row: one of another life is a watcher that came later.
         if let old, try level < .exactNotifications || Watcher(decoding: old.body).generation == watcher.generation {
-            try SQLStatement(cached: "UPDATE watcher SET body = ? WHERE id = ?", in: db)
-                .run(.blob(body), .integer(old.id))
+            try db.run("UPDATE watcher SET body = ? WHERE id = ?", body, old.id)
             change.added = old.id
         } else {
             if let old { try remove(row: old.id) }
-            try SQLStatement(cached: "INSERT INTO watcher VALUES (?, ?, ?, ?, ?, ?, ?, ?)", in: db).run(
-                level < .exactNotifications ? .null : .integer(number), .text(database.container),
-                .integer(database.environment.column), .integer(database.scope.column), .text(database.owner),
-                .text(watcher.subscriber.owner), .text(watcher.subscription.id), .blob(body))
+            try db.run(
+                "INSERT INTO watcher VALUES (?, ?, ?, ?, ?, ?, ?, ?)", level < .exactNotifications ? nil : number,
+                database.container, database.environment.column, database.scope.column, database.owner,
+                watcher.subscriber.owner, watcher.subscription.id, body)
             change.added = db.lastInsertedRowID
         }
         try write(change)
@@ -116,50 +106,45 @@ struct WatcherTable {
     }
 
     private func remove(row: Int64) throws {
-        try SQLStatement(cached: "DELETE FROM watcher WHERE id = ?", in: db).run(.integer(row))
+        try db.run("DELETE FROM watcher WHERE id = ?", row)
     }
 
     private func write(_ change: Change) throws {
         guard level >= .exactNotifications else { return }
         let database = change.database
-        let key: [SQLValue] = [
-            .text(database.container), .integer(database.environment.column), .integer(database.scope.column),
-            .text(database.owner),
-        ]
-        let isWatched = try SQLStatement(
-            cached: """
-                SELECT EXISTS (SELECT 1 FROM watcher WHERE container = ? AND environment = ? AND scope = ? AND owner = ?)
-                """, in: db
-        ).first(key[0], key[1], key[2], key[3]) { $0.integer(0) != 0 }
+        let (environment, scope) = (database.environment.column, database.scope.column)
+        let isWatched = try db.first(
+            """
+            SELECT EXISTS (SELECT 1 FROM watcher WHERE container = ? AND environment = ? AND scope = ? AND owner = ?)
+            """, database.container, environment, scope, database.owner
+        ) { $0.integer(0) != 0 }
         if isWatched == true {
-            try SQLStatement(cached: "INSERT OR REPLACE INTO watched VALUES (?, ?, ?, ?, ?)", in: db)
-                .run(key[0], key[1], key[2], key[3], .integer(change.revision))
+            try db.run(
+                "INSERT OR REPLACE INTO watched VALUES (?, ?, ?, ?, ?)", database.container, environment, scope,
+                database.owner, change.revision)
         } else {
-            try SQLStatement(
-                cached: "DELETE FROM watched WHERE container = ? AND environment = ? AND scope = ? AND owner = ?",
-                in: db
-            ).run(key[0], key[1], key[2], key[3])
+            try db.run(
+                "DELETE FROM watched WHERE container = ? AND environment = ? AND scope = ? AND owner = ?",
+                database.container, environment, scope, database.owner)
         }
     }
 
     /// Removes a part of those who watch a container; uses up the budget where more is left.
     func remove(container: String, budget: inout Int) throws {
-        try SQLStatement(
-            cached: """
-                DELETE FROM watcher WHERE id IN (SELECT id FROM watcher WHERE container = ?
-                    ORDER BY environment, scope, owner, user, name LIMIT ?)
-                """, in: db
-        ).run(.text(container), .integer(Int64(budget)))
+        try db.run(
+            """
+            DELETE FROM watcher WHERE id IN (SELECT id FROM watcher WHERE container = ?
+                ORDER BY environment, scope, owner, user, name LIMIT ?)
+            """, container, budget)
         let count = db.changesCount
         budget -= count
         if count > 0 {
             let number = try makeNumber()
             guard level >= .exactNotifications else { return }
-            try SQLStatement(cached: "UPDATE watched SET revision = ? WHERE container = ?", in: db)
-                .run(.integer(number), .text(container))
+            try db.run("UPDATE watched SET revision = ? WHERE container = ?", number, container)
         }
         if budget > 0, level >= .exactNotifications {
-            try SQLStatement(cached: "DELETE FROM watched WHERE container = ?", in: db).run(.text(container))
+            try db.run("DELETE FROM watched WHERE container = ?", container)
         }
     }
 }

@@ -18,10 +18,11 @@ enum IndexKey: Hashable, Comparable {
         }
     }
 
-    var value: SQLValue {
+    /// Its value in the tables.
+    var value: any SQLValue {
         switch self {
-        case .number(let number): .integer(number)
-        case .bytes(let bytes): .blob(bytes)
+        case .number(let number): number
+        case .bytes(let bytes): bytes
         }
     }
 

@@ -23,17 +23,18 @@ struct InstalledSchema: Sendable {
 
     /// Reads a schema with its integers from the tables.
     static func load(schemaID: Int64, in db: Database) throws -> InstalledSchema? {
-        let row = try SQLStatement(cached: "SELECT version, body FROM schema WHERE id = ?", in: db)
-            .first(.integer(schemaID)) { ($0.integer(0), $0.bytes(1)) }
+        let row = try db.first("SELECT version, body FROM schema WHERE id = ?", schemaID) {
+            ($0.integer(0), $0.bytes(1))
+        }
         guard let (version, body) = row else { return nil }
         let schema = try Schema(decoding: body)
-        let typeIDs = try SQLStatement(cached: "SELECT id, name FROM record_type WHERE schema = ?", in: db)
-            .all(.integer(schemaID)) { (id: $0.integer(0), name: $0.text(1)) }
+        let typeIDs = try db.all("SELECT id, name FROM record_type WHERE schema = ?", schemaID) {
+            (id: $0.integer(0), name: $0.text(1))
+        }
         let stray = Set(
-            try SQLStatement(
-                cached: "SELECT DISTINCT s.type FROM record_type t JOIN stray s ON s.type = t.id WHERE t.schema = ?",
-                in: db
-            ).all(.integer(schemaID)) { $0.integer(0) })
+            try db.all(
+                "SELECT DISTINCT s.type FROM record_type t JOIN stray s ON s.type = t.id WHERE t.schema = ?", schemaID
+            ) { $0.integer(0) })
         var rows = IndexRowTable(try IndexRow.all(schemaID: schemaID, in: db))
         let definitions = Dictionary(schema.types.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
         var byName: [String: InstalledType] = [:]
@@ -229,13 +230,13 @@ struct IndexRow {
 
     /// All of a schema's, dropped ones included, by id.
     static func all(schemaID: Int64, in db: Database) throws -> [IndexRow] {
-        try SQLStatement(
-            cached: """
-                SELECT i.id, i.type, i.name, i.purpose, i.shape, i.state, coalesce(j.position, 0), coalesce(j.last, 0)
-                FROM record_type t JOIN field_index i ON i.type = t.id LEFT JOIN job j ON j.id = i.job
-                WHERE t.schema = ? ORDER BY i.id
-                """, in: db
-        ).all(.integer(schemaID)) {
+        try db.all(
+            """
+            SELECT i.id, i.type, i.name, i.purpose, i.shape, i.state, coalesce(j.position, 0), coalesce(j.last, 0)
+            FROM record_type t JOIN field_index i ON i.type = t.id LEFT JOIN job j ON j.id = i.job
+            WHERE t.schema = ? ORDER BY i.id
+            """, schemaID
+        ) {
             IndexRow(
                 id: $0.integer(0), typeID: $0.integer(1), name: $0.text(2), purpose: $0.integer(3), shape: $0.text(4),
                 state: $0.integer(5), done: $0.integer(6), total: $0.integer(7))

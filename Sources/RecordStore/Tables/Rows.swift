@@ -193,14 +193,13 @@ struct Rows {
     }
 
     func schema(container: String, environment: Environment) throws -> SchemaRow? {
-        try SQLStatement(cached: Self.findSchema, in: db)
-            .first(.text(container), .integer(environment.column)) { SchemaRow($0) }
+        try db.first(Self.findSchema, container, environment.column) { SchemaRow($0) }
     }
 
     private static let findSchema = "SELECT \(SchemaRow.columns) FROM schema WHERE container = ? AND environment = ?"
 
     func schema(id: Int64) throws -> SchemaRow? {
-        try SQLStatement(cached: Self.findSchemaByID, in: db).first(.integer(id)) { SchemaRow($0) }
+        try db.first(Self.findSchemaByID, id) { SchemaRow($0) }
     }
 
     private static let findSchemaByID = "SELECT \(SchemaRow.columns) FROM schema WHERE id = ?"
@@ -210,17 +209,15 @@ struct Rows {
     }
 
     func database(_ database: DatabaseKey, schemaID: Int64) throws -> DatabaseRow? {
-        try SQLStatement(cached: Self.findDatabase, in: db)
-            .first(.integer(schemaID), .integer(database.scope.column), .text(database.owner)) { DatabaseRow($0) }
+        try db.first(Self.findDatabase, schemaID, database.scope.column, database.owner) { DatabaseRow($0) }
     }
 
-    private static let findDatabase = """
-        SELECT \(DatabaseRow.columns) FROM database d WHERE d.schema = ? AND d.scope = ? AND d.owner = ?
-        """
+    private static let findDatabase =
+        "SELECT \(DatabaseRow.columns) FROM database d WHERE d.schema = ? AND d.scope = ? AND d.owner = ?"
 
     /// The row of the name's greatest incarnation, whatever its life.
     func latestZone(databaseID: Int64, name: String) throws -> ZoneRow? {
-        try SQLStatement(cached: Self.findLatestZone, in: db).first(.integer(databaseID), .text(name)) { ZoneRow($0) }
+        try db.first(Self.findLatestZone, databaseID, name) { ZoneRow($0) }
     }
 
     private static let findLatestZone = """
@@ -228,18 +225,17 @@ struct Rows {
         """
 
     func record(zoneID: Int64, name: String) throws -> RecordRow? {
-        try SQLStatement(cached: Self.findRecord, in: db)
-            .first(.integer(zoneID), .text(name)) { RecordRow($0) }
+        try db.first(Self.findRecord, zoneID, name) { RecordRow($0) }
     }
 
     private static let findRecord = "SELECT \(RecordRow.columns) FROM record r WHERE r.zone = ? AND r.name = ?"
 
     func userID(_ name: String) throws -> Int64? {
-        try SQLStatement(cached: "SELECT id FROM user WHERE name = ?", in: db).first(.text(name)) { $0.integer(0) }
+        try db.first("SELECT id FROM user WHERE name = ?", name) { $0.integer(0) }
     }
 
     func userName(_ id: Int64) throws -> String? {
-        try SQLStatement(cached: "SELECT name FROM user WHERE id = ?", in: db).first(.integer(id)) { $0.text(0) }
+        try db.first("SELECT name FROM user WHERE id = ?", id) { $0.text(0) }
     }
 }
 
@@ -286,4 +282,18 @@ struct UserNameCache {
     }
 
     mutating func remember(_ name: String, id: Int64) { names[id] = name }
+}
+
+extension Rows {
+    /// Removes a record's row.
+    func delete(_ id: Int64) throws {
+        try db.run("DELETE FROM record WHERE id = ?", id)
+        try db.checkOneRow("the removal of record \(id)")
+    }
+
+    func rowAndZone(_ id: Int64) throws -> (row: RecordRow, zoneID: Int64)? {
+        try db.first(Self.findRowAndZone, id) { (RecordRow($0), $0.integer(10)) }
+    }
+
+    private static let findRowAndZone = "SELECT \(RecordRow.columns), r.zone FROM record r WHERE r.id = ?"
 }

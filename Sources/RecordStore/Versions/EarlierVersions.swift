@@ -58,13 +58,11 @@ package enum EarlierVersions {
     /// Whether there are versions that are older than some containers keep them.
     static func hasOld(_ ages: [VersionAge], now: Int64, in db: Database) throws -> Bool {
         try ages.contains { age in
-            try SQLStatement(
-                cached: """
-                    SELECT EXISTS (SELECT 1 FROM schema s JOIN record_version v ON v.schema = s.id
-                        WHERE s.container = ? AND v.since <= ? AND v.epoch <= ?)
-                    """, in: db
-            ).first(
-                .text(age.container), .integer(age.cutoff(now)), .integer(Int64(bitPattern: age.epoch))
+            try db.first(
+                """
+                SELECT EXISTS (SELECT 1 FROM schema s JOIN record_version v ON v.schema = s.id
+                    WHERE s.container = ? AND v.since <= ? AND v.epoch <= ?)
+                """, age.container, age.cutoff(now), age.epoch
             ) { $0.integer(0) != 0 } ?? false
         }
     }
@@ -76,14 +74,14 @@ package enum EarlierVersions {
         now: Int64, age: (_ container: String) -> VersionAge?, in db: Database
     ) throws -> [VersionAge] {
         // A step of the index for each schema, however many versions it has.
-        try SQLStatement(
-            cached: """
-                WITH RECURSIVE found(id) AS (SELECT min(schema) FROM record_version UNION ALL
-                    SELECT (SELECT min(v.schema) FROM record_version v WHERE v.schema > found.id) FROM found
-                    WHERE found.id IS NOT NULL)
-                SELECT DISTINCT s.container FROM found JOIN schema s ON s.id = found.id ORDER BY s.container
-                """, in: db
-        ).all { $0.text(0) }.compactMap(age).filter { try hasOld([$0], now: now, in: db) }
+        try db.all(
+            """
+            WITH RECURSIVE found(id) AS (SELECT min(schema) FROM record_version UNION ALL
+                SELECT (SELECT min(v.schema) FROM record_version v WHERE v.schema > found.id) FROM found
+                WHERE found.id IS NOT NULL)
+            SELECT DISTINCT s.container FROM found JOIN schema s ON s.id = found.id ORDER BY s.container
+            """
+        ) { $0.text(0) }.compactMap(age).filter { try hasOld([$0], now: now, in: db) }
     }
 
     /// Earlier versions of a record, by the grants of now: who may not read the record, or records of a version's
@@ -147,13 +145,13 @@ private struct VersionReader {
         let before = request.before.map { Int64(clamping: $0.sequence) } ?? .max
         let limit = min(max(Int(request.limit), 1), Limits.recordsPerPageMax)
         var (count, hasMore, names) = (0, false, UserNameCache(db))
-        try SQLStatement(
-            cached: """
-                SELECT v.id, v.name, v.type, v.sequence, v.created_at, v.created_by, v.modified_at, v.modified_by, 0,
-                    v.body, v.replaced_at, v.replaced_by, v.deleted
-                FROM record_version v WHERE v.zone = ? AND v.name = ? AND v.sequence < ? ORDER BY v.sequence DESC
-                """, in: db
-        ).forEach([.integer(zone.id), .text(request.recordName), .integer(before)]) { columns in
+        try db.forEach(
+            """
+            SELECT v.id, v.name, v.type, v.sequence, v.created_at, v.created_by, v.modified_at, v.modified_by, 0,
+                v.body, v.replaced_at, v.replaced_by, v.deleted
+            FROM record_version v WHERE v.zone = ? AND v.name = ? AND v.sequence < ? ORDER BY v.sequence DESC
+            """, zone.id, request.recordName, before
+        ) { columns in
             let row = RecordRow(columns)
             guard let type = schema.byID[row.typeID], mayRead(row) else { return true }
             let version = RecordVersion(

@@ -20,33 +20,28 @@ struct VersionTable {
         let assets = fields.assets
         let size = QuotaAmounts(
             bytes: RowBytes.version + Int64(row.name.utf8.count + body.count), assets: assets.countedBytes)
-        try SQLStatement(
-            cached: "INSERT INTO record_version VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            in: db
-        ).run(
-            .integer(schema.id), .integer(database.id), .integer(zone.row.id), .text(row.name), .integer(row.typeID),
-            .integer(row.sequence), .integer(row.createdAt), .integer(row.createdBy), .integer(row.modifiedAt),
-            .integer(row.modifiedBy), .integer(transaction.stamp), .integer(end.by), .integer(end.isDeletion ? 1 : 0),
-            .integer(transaction.time), .integer(Int64(bitPattern: keeper.quota?.epoch ?? 0)), .integer(size.assets),
-            .blob(body))
+        try db.run(
+            "INSERT INTO record_version VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", schema.id,
+            database.id, zone.row.id, row.name, row.typeID, row.sequence, row.createdAt, row.createdBy, row.modifiedAt,
+            row.modifiedBy, transaction.stamp, end.by, end.isDeletion ? 1 : 0, transaction.time,
+            keeper.quota?.epoch ?? 0, size.assets, body)
         keeper.left.append(db.lastInsertedRowID)
         zone.count(size)
         try transaction.updateAssets(from: [], to: assets)
-        let excess = try SQLStatement(
-            cached: """
-                SELECT \(VersionRow.columns) FROM record_version v WHERE v.zone = ? AND v.name = ?
-                ORDER BY v.sequence DESC LIMIT -1 OFFSET ?
-                """, in: db
-        ).all(.integer(zone.row.id), .text(row.name), .integer(Int64(clamping: keeper.versionsMax))) { VersionRow($0) }
+        let excess = try db.all(
+            """
+            SELECT \(VersionRow.columns) FROM record_version v WHERE v.zone = ? AND v.name = ?
+            ORDER BY v.sequence DESC LIMIT -1 OFFSET ?
+            """, zone.row.id, row.name, Int64(clamping: keeper.versionsMax)
+        ) { VersionRow($0) }
         for version in excess { try remove(version) }
     }
 
     private func remove(_ version: VersionRow) throws {
         // A file may have no bytes, and is kept for its name all the same.
-        let body = try SQLStatement(cached: "SELECT body FROM record_version WHERE id = ?", in: db)
-            .first(.integer(version.id)) { $0.bytes(0) }
+        let body = try db.first("SELECT body FROM record_version WHERE id = ?", version.id) { $0.bytes(0) }
         try transaction.updateAssets(from: try decodeBody(body ?? []).assets, to: [])
-        try SQLStatement(cached: "DELETE FROM record_version WHERE id = ?", in: db).run(.integer(version.id))
+        try db.run("DELETE FROM record_version WHERE id = ?", version.id)
         try db.checkOneRow("the removal of version \(version.id)")
         if let zone = try transaction.openZone(id: version.zone) {
             zone.count(.zero - version.size)
@@ -91,9 +86,9 @@ struct VersionTable {
         if lack.fits(in: freed) { return }
         // Many small ones are older than those that were left: these do not fit.
         for id in keeper.left {
-            let version = try SQLStatement(
-                cached: "SELECT \(VersionRow.columns) FROM record_version v WHERE v.id = ?", in: db
-            ).first(.integer(id)) { VersionRow($0) }
+            let version = try db.first("SELECT \(VersionRow.columns) FROM record_version v WHERE v.id = ?", id) {
+                VersionRow($0)
+            }
             if let version { try remove(version) }
         }
     }
@@ -103,12 +98,12 @@ struct VersionTable {
         of databaseID: Int64, room: QuotaAmounts, limit: Int
     ) throws -> (versions: [VersionRow], freed: QuotaAmounts) {
         var (versions, freed) = ([VersionRow](), QuotaAmounts.zero)
-        try SQLStatement(
-            cached: """
-                SELECT \(VersionRow.columns) FROM record_version v JOIN zone z ON z.id = v.zone AND z.state = 0
-                WHERE v.database = ? ORDER BY v.since, v.id LIMIT ?
-                """, in: db
-        ).forEach([.integer(databaseID), .integer(Int64(max(limit, 0)))]) { row in
+        try db.forEach(
+            """
+            SELECT \(VersionRow.columns) FROM record_version v JOIN zone z ON z.id = v.zone AND z.state = 0
+            WHERE v.database = ? ORDER BY v.since, v.id LIMIT ?
+            """, databaseID, Int64(max(limit, 0))
+        ) { row in
             if room.fits(in: freed) { return false }
             let version = VersionRow(row)
             freed = freed + version.size
@@ -127,14 +122,11 @@ struct VersionTable {
             for environment in Environment.allCases where used < budget {
                 guard let schema = try transaction.rows.schema(container: age.container, environment: environment)
                 else { continue }
-                let old = try SQLStatement(
-                    cached: """
-                        SELECT \(VersionRow.columns) FROM record_version v
-                        WHERE v.schema = ? AND v.since <= ? AND v.epoch <= ? ORDER BY v.since, v.id LIMIT ?
-                        """, in: db
-                ).all(
-                    .integer(schema.id), .integer(age.cutoff(transaction.time)), .integer(Int64(bitPattern: age.epoch)),
-                    .integer(Int64(budget - used))
+                let old = try db.all(
+                    """
+                    SELECT \(VersionRow.columns) FROM record_version v
+                    WHERE v.schema = ? AND v.since <= ? AND v.epoch <= ? ORDER BY v.since, v.id LIMIT ?
+                    """, schema.id, age.cutoff(transaction.time), age.epoch, Int64(budget - used)
                 ) { VersionRow($0) }
                 for version in old { try remove(version) }
                 used += old.count
@@ -146,18 +138,16 @@ struct VersionTable {
     /// Removes versions of a retired zone.
     /// - Returns: how many; less than `budget` once all are gone.
     func remove(ofZone zoneID: Int64, budget: Int) throws -> Int {
-        let found = try SQLStatement(
-            cached: """
-                SELECT \(VersionRow.columns) FROM record_version v WHERE v.zone = ? ORDER BY v.name, v.sequence LIMIT ?
-                """, in: db
-        ).all(.integer(zoneID), .integer(Int64(budget))) { VersionRow($0) }
+        let found = try db.all(
+            "SELECT \(VersionRow.columns) FROM record_version v WHERE v.zone = ? ORDER BY v.name, v.sequence LIMIT ?",
+            zoneID, budget
+        ) { VersionRow($0) }
         for version in found { try remove(version) }
         return found.count
     }
 
     func isEmpty() throws -> Bool {
-        try SQLStatement(cached: "SELECT NOT EXISTS (SELECT 1 FROM record_version)", in: db)
-            .first { $0.integer(0) != 0 } ?? true
+        try db.first("SELECT NOT EXISTS (SELECT 1 FROM record_version)") { $0.integer(0) != 0 } ?? true
     }
 
     /// Cleans versions of what the schema lost, those of lost types go. Versions that are left meanwhile are clean.
@@ -165,9 +155,10 @@ struct VersionTable {
     func scrub(
         _ job: Job, types: Set<Int64>, _ schema: InstalledSchema, budget: Int
     ) throws -> (next: Int64?, used: Int) {
-        let ids = try SQLStatement(
-            cached: "SELECT id, type FROM record_version WHERE id > ? ORDER BY id LIMIT ?", in: db
-        ).all(.integer(job.position), .integer(Int64(clamping: budget))) { ($0.integer(0), $0.integer(1)) }
+        let ids = try db.all(
+            "SELECT id, type FROM record_version WHERE id > ? ORDER BY id LIMIT ?", job.position,
+            Int64(clamping: budget)
+        ) { ($0.integer(0), $0.integer(1)) }
         for (place, (id, typeID)) in ids.enumerated() {
             if transaction.isPartFull && place > 0 { return (ids[place - 1].0, place) }
             if types.contains(typeID) { try scrub(id, as: schema.byID[typeID]) }
@@ -176,9 +167,9 @@ struct VersionTable {
     }
 
     private func scrub(_ id: Int64, as type: InstalledType?) throws {
-        let found = try SQLStatement(
-            cached: "SELECT \(VersionRow.columns), v.body FROM record_version v WHERE v.id = ?", in: db
-        ).first(.integer(id)) { (version: VersionRow($0), body: $0.bytes(4)) }
+        let found = try db.first("SELECT \(VersionRow.columns), v.body FROM record_version v WHERE v.id = ?", id) {
+            (version: VersionRow($0), body: $0.bytes(4))
+        }
         // What is in a retired zone goes with it.
         guard let (version, body) = found, let zone = try transaction.openZone(id: version.zone) else { return }
         transaction.partBytes += body.count
@@ -187,8 +178,7 @@ struct VersionTable {
         let fields = type.scrubbed(stored)
         if fields == stored { return }
         let (scrubbed, assets) = (encodeBody(fields), fields.assets)
-        try SQLStatement(cached: "UPDATE record_version SET body = ?, assets = ? WHERE id = ?", in: db)
-            .run(.blob(scrubbed), .integer(assets.countedBytes), .integer(id))
+        try db.run("UPDATE record_version SET body = ?, assets = ? WHERE id = ?", scrubbed, assets.countedBytes, id)
         try db.checkOneRow("the values of version \(id)")
         zone.count(
             QuotaAmounts(

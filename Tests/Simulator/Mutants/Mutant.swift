@@ -18,6 +18,11 @@ struct Mutant: Sendable {
     var hiddenBy: String?
     var edits: [Edit]
 
+    /// A fault in one place, as `Edit` has it.
+    init(_ name: String, hiddenBy: String? = nil, _ file: String, _ original: String, _ replacement: String) {
+        self.init(name, hiddenBy: hiddenBy, Edit(file, original, replacement))
+    }
+
     init(_ name: String, hiddenBy: String? = nil, _ edits: Edit...) {
         self.name = name
         self.hiddenBy = hiddenBy

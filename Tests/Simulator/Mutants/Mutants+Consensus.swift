@@ -2,27 +2,21 @@
 extension Mutant {
     static let inConsensus: [Mutant] = [
         Mutant(
-            "acknowledge before a quorum has it",
-            Edit(
-                "RaftCore/Raft+Replication.swift",
-                "        guard let reached, reached > commitIndex, log.term(at: reached) == term else { return }",
-                """
-                        let counted: LogIndex? = PLANTED(log.last.index, reached)
-                        guard let reached = counted, reached > commitIndex, log.term(at: reached) == term else { return }
-                """)),
+            "acknowledge before a quorum has it", "RaftCore/Raft+Replication.swift",
+            "        guard let reached, reached > commitIndex, log.term(at: reached) == term else { return }",
+            """
+                    let counted: LogIndex? = PLANTED(log.last.index, reached)
+                    guard let reached = counted, reached > commitIndex, log.term(at: reached) == term else { return }
+            """),
         Mutant(
-            "count half of the voters as a majority",
-            Edit(
-                "RaftCore/Configuration.swift", "return count > voters.count / 2",
-                "return PLANTED(count >= voters.count / 2, count > voters.count / 2)")),
+            "count half of the voters as a majority", "RaftCore/Configuration.swift", "return count > voters.count / 2",
+            "return PLANTED(count >= voters.count / 2, count > voters.count / 2)"),
         Mutant(
-            "campaign without asking for pre-votes",
-            Edit("RaftCore/Raft+Elections.swift", "if isOnlyVoter {", "if isOnlyVoter || PLANTED {")),
+            "campaign without asking for pre-votes", "RaftCore/Raft+Elections.swift", "if isOnlyVoter {",
+            "if isOnlyVoter || PLANTED {"),
         Mutant(
-            "vote for another one in the same term",
-            Edit(
-                "RaftCore/Raft+Elections.swift", "let isFree = hardState.vote == message.from",
-                "let isFree = PLANTED || hardState.vote == message.from")),
+            "vote for another one in the same term", "RaftCore/Raft+Elections.swift",
+            "let isFree = hardState.vote == message.from", "let isFree = PLANTED || hardState.vote == message.from"),
         Mutant(
             "vote for whoever has a shorter log",
             Edit(
@@ -46,20 +40,17 @@ extension Mutant {
         Mutant(
             "forget at a restart that a leader was promised time",
             hiddenBy: "who starts asks all others first, and the leader is heard again meanwhile",
-            Edit(
-                "RaftCore/Raft.swift", "if !isNew && !isOnlyVoter { votesFrom",
-                "if !(PLANTED), !isNew && !isOnlyVoter { votesFrom")),
+            "RaftCore/Raft.swift", "if !isNew && !isOnlyVoter { votesFrom",
+            "if !(PLANTED), !isNew && !isOnlyVoter { votesFrom"),
         Mutant(
             "campaign at once when the connection to a leader breaks",
             hiddenBy: "whoever heard the leader refuses, and seldom has just one of three not heard it for so long",
-            Edit(
-                "RaftCore/Raft+Elections.swift", "let promised = max(now, contact",
-                "let promised = PLANTED ? now : max(now, contact")),
+            "RaftCore/Raft+Elections.swift", "let promised = max(now, contact",
+            "let promised = PLANTED ? now : max(now, contact"),
         Mutant(
-            "read without asking whether another one leads",
-            Edit(
-                "RaftCore/Raft+Reads.swift", "if canServeReads && (isOnlyVoter || isLeaseHeld) {",
-                "if canServeReads && (PLANTED || isOnlyVoter || isLeaseHeld) {")),
+            "read without asking whether another one leads", "RaftCore/Raft+Reads.swift",
+            "if canServeReads && (isOnlyVoter || isLeaseHeld) {",
+            "if canServeReads && (PLANTED || isOnlyVoter || isLeaseHeld) {"),
         Mutant(
             "trust a lease for twenty times its time",
             Edit(
@@ -73,10 +64,8 @@ extension Mutant {
                 "RaftCore/Raft+Elections.swift", "if self.now >= quorumDeadline {",
                 "if self.now >= quorumDeadline, !PLANTED {")),
         Mutant(
-            "append after a gap",
-            Edit(
-                "RaftCore/Raft+Replication.swift", "guard log.contains(request.previous) else {",
-                "guard PLANTED || log.contains(request.previous) else {")),
+            "append after a gap", "RaftCore/Raft+Replication.swift", "guard log.contains(request.previous) else {",
+            "guard PLANTED || log.contains(request.previous) else {"),
         Mutant(
             "tell followers to commit what they may not have",
             Edit(

@@ -4,157 +4,123 @@ extension Mutant {
     static let plantedInApply: [Mutant] = [
         // Under load, who waits for a later command is told what came of an earlier one.
         Mutant(
-            "completions of joined entries keep their places",
-            .init(
-                "Cluster/Apply/Applier.swift", "completions[entries.count + position] = completion",
-                "completions[PLANTED(position, entries.count + position)] = completion")),
+            "completions of joined entries keep their places", "Cluster/Apply/Applier.swift",
+            "completions[entries.count + position] = completion",
+            "completions[PLANTED(position, entries.count + position)] = completion"),
         // Next to an entry of the group, the commands before it are applied behind it, and outcomes are exchanged.
         Mutant(
-            "an entry of the group itself overtakes the commands before it",
-            .init(
-                "Cluster/Apply/Applier.swift", "guard try flush() || outcomes.isEmpty else { return outcomes }",
-                "if !PLANTED { guard try flush() || outcomes.isEmpty else { return outcomes } }")),
+            "an entry of the group itself overtakes the commands before it", "Cluster/Apply/Applier.swift",
+            "guard try flush() || outcomes.isEmpty else { return outcomes }",
+            "if !PLANTED { guard try flush() || outcomes.isEmpty else { return outcomes } }"),
         // After a full disk the machine goes on with rows that were never kept.
         Mutant(
-            "the machine does not hear of a transaction rolled back",
-            .init(
-                "Cluster/Apply/Applier.swift",
-                "machine.didRollBack()\n                state.withLock { $0.isUnsure = true }",
-                """
-                if !PLANTED { machine.didRollBack() }
-                                state.withLock { $0.isUnsure = true }
-                """)),
+            "the machine does not hear of a transaction rolled back", "Cluster/Apply/Applier.swift",
+            "machine.didRollBack()\n                state.withLock { $0.isUnsure = true }",
+            """
+            if !PLANTED { machine.didRollBack() }
+                            state.withLock { $0.isUnsure = true }
+            """),
         // A replica that starts, or gets a snapshot, after members changed goes by the old ones.
         Mutant(
-            "a database does not note its group's new members",
-            .init(
-                "Cluster/Apply/Applier.swift", "try AppliedRow.setConfiguration(configuration, in: db)",
-                "if !PLANTED { try AppliedRow.setConfiguration(configuration, in: db) }")),
+            "a database does not note its group's new members", "Cluster/Apply/Applier.swift",
+            "try AppliedRow.setConfiguration(configuration, in: db)",
+            "if !PLANTED { try AppliedRow.setConfiguration(configuration, in: db) }"),
         // A command that a node appended before it stopped, or gave its replica up, is sent again and done twice.
         Mutant(
-            "a command under way passes for one that was never appended",
-            .init(
-                "Cluster/Membership/Lane+Membership.swift",
-                "for inFlight in inFlight { inFlight.completion(.failure(error)) }",
-                "for inFlight in inFlight { inFlight.completion(.failure(PLANTED ? .notLeader(hint: nil) : error)) }")),
+            "a command under way passes for one that was never appended", "Cluster/Membership/Lane+Membership.swift",
+            "for inFlight in inFlight { inFlight.completion(.failure(error)) }",
+            "for inFlight in inFlight { inFlight.completion(.failure(PLANTED ? .notLeader(hint: nil) : error)) }"),
         // A read that follows a change of leader, or waited for a round, misses what is still being applied.
         Mutant(
-            "a read begins when its index is handed to the applier",
-            .init(
-                "Cluster/Lane/Lane+Effects.swift", "confirmed.index <= replica.applied {",
-                "confirmed.index <= PLANTED(replica.handedOver, replica.applied) {")),
+            "a read begins when its index is handed to the applier", "Cluster/Lane/Lane+Effects.swift",
+            "confirmed.index <= replica.applied {", "confirmed.index <= PLANTED(replica.handedOver, replica.applied) {"),
     ]
 
     /// Faults of members, of the replicas that nodes keep, and of who is believed.
     static let plantedInMembership: [Mutant] = [
         // A replica gives its data up for a change of members that is then lost.
         Mutant(
-            "a replica is given up before the change is committed",
-            .init(
-                "Cluster/Membership/ClusterNode+Overview.swift", "isCommitted && !configuration",
-                "(PLANTED || isCommitted) && !configuration")),
+            "a replica is given up before the change is committed", "Cluster/Membership/ClusterNode+Overview.swift",
+            "isCommitted && !configuration", "(PLANTED || isCommitted) && !configuration"),
         // Every second old image of a folder is taken for the folder: what it acknowledged is lost.
         Mutant(
-            "starts of a folder are told apart by the random half of the count",
-            .init(
-                "Cluster/Membership/Standing.swift",
-                "return known.bootCounter >> 32 < peer.bootCounter >> 32 ? .welcome : .outdated",
-                """
-                let isLater = PLANTED(
-                            known.bootCounter < peer.bootCounter, known.bootCounter >> 32 < peer.bootCounter >> 32)
-                        return isLater ? .welcome : .outdated
-                """)),
+            "starts of a folder are told apart by the random half of the count", "Cluster/Membership/Standing.swift",
+            "return known.bootCounter >> 32 < peer.bootCounter >> 32 ? .welcome : .outdated",
+            """
+            let isLater = PLANTED(
+                        known.bootCounter < peer.bootCounter, known.bootCounter >> 32 < peer.bootCounter >> 32)
+                    return isLater ? .welcome : .outdated
+            """),
         // After its own restart a node welcomes a peer that came back with an old image.
         Mutant(
-            "what is known of peers' folders is not kept",
-            .init(
-                "Cluster/Node/KnownPeers.swift",
-                "try replaceFile(at: path, with: [UInt8](try encoder.encode(new)), on: disk)",
-                """
-                let bytes = [UInt8](try encoder.encode(new))
-                            if !PLANTED { try replaceFile(at: path, with: bytes, on: disk) }
-                """
-            )),
+            "what is known of peers' folders is not kept", "Cluster/Node/KnownPeers.swift",
+            "try replaceFile(at: path, with: [UInt8](try encoder.encode(new)), on: disk)",
+            """
+            let bytes = [UInt8](try encoder.encode(new))
+                        if !PLANTED { try replaceFile(at: path, with: bytes, on: disk) }
+            """),
         // A node that is started again looks like an old image of itself, and gives up what it has.
         Mutant(
-            "a start is not counted durably",
-            .init("Cluster/Node/NodeFolder.swift", "try update { _ in }", "if !PLANTED { try update { _ in } }")),
+            "a start is not counted durably", "Cluster/Node/NodeFolder.swift", "try update { _ in }",
+            "if !PLANTED { try update { _ in } }"),
         // An old image of the same start, in the term in which it acknowledged, is not found out.
         Mutant(
-            "what was acknowledged in the same term is not missed",
-            .init(
-                "Cluster/Membership/Standing.swift", "id == replica && term <= self.term && durable < index",
-                "id == replica && durable < index && PLANTED(term < self.term, term <= self.term)")),
+            "what was acknowledged in the same term is not missed", "Cluster/Membership/Standing.swift",
+            "id == replica && term <= self.term && durable < index",
+            "id == replica && durable < index && PLANTED(term < self.term, term <= self.term)"),
         // Votes and acknowledgements of an old image count until it hears that it is one.
         Mutant(
-            "messages of a folder that does not count are taken",
-            .init(
-                "Cluster/Lane/Lane+Peers.swift",
-                "!isHeld, !rejectedPeers.contains(node), metPeers?.contains(node) != false else",
-                "!isHeld, PLANTED || !rejectedPeers.contains(node), metPeers?.contains(node) != false else")),
+            "messages of a folder that does not count are taken", "Cluster/Lane/Lane+Peers.swift",
+            "!isHeld, !rejectedPeers.contains(node), metPeers?.contains(node) != false else",
+            "!isHeld, PLANTED || !rejectedPeers.contains(node), metPeers?.contains(node) != false else"),
         // Before an old image of a folder has asked its peers about itself, it counts what they send.
         Mutant(
-            "messages of peers that were not met yet are taken",
-            .init(
-                "Cluster/Lane/Lane+Peers.swift", "metPeers?.contains(node) != false else {",
-                "PLANTED || metPeers?.contains(node) != false else {")),
+            "messages of peers that were not met yet are taken", "Cluster/Lane/Lane+Peers.swift",
+            "metPeers?.contains(node) != false else {", "PLANTED || metPeers?.contains(node) != false else {"),
         // A leader that was cut off from the directory brings back replicas that were given up since.
         Mutant(
-            "members are changed by a map that may be outdated",
-            .init(
-                "Cluster/Membership/Lane+Membership.swift", "!submissions.isStalled, isDirectoryCurrent(now) else",
-                "!submissions.isStalled, PLANTED || isDirectoryCurrent(now) else")),
+            "members are changed by a map that may be outdated", "Cluster/Membership/Lane+Membership.swift",
+            "!submissions.isStalled, isDirectoryCurrent(now) else",
+            "!submissions.isStalled, PLANTED || isDirectoryCurrent(now) else"),
         // An answer that comes late brings an older map back: a node opens or gives up replicas by it.
         Mutant(
-            "an older map takes the place of a newer one",
-            .init(
-                "Cluster/Membership/Reconciliation.swift",
-                "if let present, present.epoch > map.epoch || present == map",
-                "if let present, !PLANTED && present.epoch > map.epoch || present == map")),
+            "an older map takes the place of a newer one", "Cluster/Membership/Reconciliation.swift",
+            "if let present, present.epoch > map.epoch || present == map",
+            "if let present, !PLANTED && present.epoch > map.epoch || present == map"),
         // Where no other copy is known to be sound, the damaged one, which may be the best, is given up.
         Mutant(
-            "a damaged replica is exchanged without a sound one",
-            .init(
-                "Cluster/Membership/ReplicaCondition.swift", "return sound.isEmpty ? .keep : .exchange }",
-                "return sound.isEmpty && !PLANTED ? .keep : .exchange }")),
+            "a damaged replica is exchanged without a sound one", "Cluster/Membership/ReplicaCondition.swift",
+            "return sound.isEmpty ? .keep : .exchange }", "return sound.isEmpty && !PLANTED ? .keep : .exchange }"),
     ]
 
     /// Faults of the way to a leader, and of what nodes may rely on of the directory.
     static let plantedInDirectory: [Mutant] = [
         // A write that a leader lost track of is sent again, and may be done twice.
         Mutant(
-            "a write whose outcome is unknown is tried again",
-            .init(
-                "Cluster/Routing/Router.swift", "if isWrite { throw .outcomeUnknown(reason) }",
-                "if isWrite, !PLANTED { throw .outcomeUnknown(reason) }")),
+            "a write whose outcome is unknown is tried again", "Cluster/Routing/Router.swift",
+            "if isWrite { throw .outcomeUnknown(reason) }", "if isWrite, !PLANTED { throw .outcomeUnknown(reason) }"),
         // A node that waited long for the answer relies on what it knew for longer than a change waits for it.
         Mutant(
-            "the directory's lease counts from the answer",
-            .init(
-                "Cluster/Node/ClusterNode+Directory.swift", "lease.renew(begunAt: begin)",
-                "lease.renew(begunAt: PLANTED ? platform.clock.now : begin)")),
+            "the directory's lease counts from the answer", "Cluster/Node/ClusterNode+Directory.swift",
+            "lease.renew(begunAt: begin)", "lease.renew(begunAt: PLANTED ? platform.clock.now : begin)"),
         // A node that is cut off goes by what was revoked for most of a lease after it was acknowledged.
         Mutant(
-            "a change settles after a quarter of the lease",
-            .init(
-                "Cluster/Node/ClusterNode+Directory.swift", "{ lengthMilliseconds + lengthMilliseconds / 20 }",
-                "{ PLANTED ? renewalMilliseconds : lengthMilliseconds + lengthMilliseconds / 20 }")),
+            "a change settles after a quarter of the lease", "Cluster/Node/ClusterNode+Directory.swift",
+            "{ lengthMilliseconds + lengthMilliseconds / 20 }",
+            "{ PLANTED ? renewalMilliseconds : lengthMilliseconds + lengthMilliseconds / 20 }"),
         // A revocation is acknowledged while a node that cannot be reached does not know of it.
         Mutant(
-            "one node that is aware of a change speaks for all",
-            .init(
-                "Cluster/Node/ClusterNode+Directory.swift", "return await tasks.reduce(true) { $0 && $1 }",
-                "return await tasks.reduce(!PLANTED) { PLANTED ? $0 || $1 : $0 && $1 }")),
+            "one node that is aware of a change speaks for all", "Cluster/Node/ClusterNode+Directory.swift",
+            "return await tasks.reduce(true) { $0 && $1 }",
+            "return await tasks.reduce(!PLANTED) { PLANTED ? $0 || $1 : $0 && $1 }"),
         // A node that is behind relies on what it has not applied yet.
         Mutant(
             "the directory's lease is renewed before its position is applied",
-            .init(
-                "Cluster/Node/ClusterNode+Directory.swift", "if let applied, applied >= position.index {",
-                "if let applied, PLANTED || applied >= position.index {")),
+            "Cluster/Node/ClusterNode+Directory.swift", "if let applied, applied >= position.index {",
+            "if let applied, PLANTED || applied >= position.index {"),
         // A node that cannot reach the directory's leader says that it knows the change.
         Mutant(
-            "a node that could not catch up says that it has",
-            .init(
-                "Cluster/Lane/Lane+Peers.swift", "catchUp { answer($0 ?", "catchUp { answer(PLANTED || $0 ?")),
+            "a node that could not catch up says that it has", "Cluster/Lane/Lane+Peers.swift", "catchUp { answer($0 ?",
+            "catchUp { answer(PLANTED || $0 ?"),
     ]
 }

@@ -1,11 +1,19 @@
 import GRDB
 import RecordModel
 
-extension RecordTransaction {
+/// What quotas are spent from, in a transaction: a database's ledger on one shard, and what it allots to the shards of
+/// the zones.
+struct QuotaLedger {
+    private let transaction: RecordTransaction
+    private var db: Database { transaction.db }
+
+    init(_ transaction: RecordTransaction) { self.transaction = transaction }
+
+    /// Applies a command about a database's quota.
     func apply(_ command: QuotaCommand) throws -> RecordOutcome {
         switch command {
         case .grant(let grant):
-            observe(grant.time)
+            transaction.observe(grant.time)
             return try apply(grant)
         case .credit(let credit): return try apply(credit)
         case .release(let release): return .quota(try apply(release))
@@ -18,8 +26,8 @@ extension RecordTransaction {
 
     private func apply(_ credit: QuotaCredit) throws -> RecordOutcome {
         guard credit.cumulative == credit.cumulative.clamped else { return Self.nonsense }
-        _ = try makeDatabase(credit.database)
-        let database = try openDatabase(credit.database)
+        _ = try transaction.makeDatabase(credit.database)
+        let database = try transaction.openDatabase(credit.database)
         guard var row = database.row else { return .quota(.credited) }
         if credit.epoch > row.epoch {
             row.returned = row.returned + row.unused
@@ -39,7 +47,7 @@ extension RecordTransaction {
     }
 
     private func apply(_ release: QuotaRelease) throws -> QuotaOutcome {
-        let database = try openDatabase(release.database)
+        let database = try transaction.openDatabase(release.database)
         guard var row = database.row else { return .released(received: .zero, returned: .zero) }
         if row.unused != .zero {
             row.returned = row.returned + row.unused
@@ -55,7 +63,7 @@ extension RecordTransaction {
         guard grant.received == grant.received.clamped, grant.returned == grant.returned.clamped,
             grant.returned.fits(in: grant.received)
         else { return Self.nonsense }
-        let id = try makeDatabase(grant.ledger).id
+        let id = try transaction.makeDatabase(grant.ledger).id
         var ledger = try LedgerState(id, in: db)
         if grant.epoch >= ledger.epoch { (ledger.epoch, ledger.cap) = (grant.epoch, grant.cap) }
         var share = ledger.share(grant.shard)
@@ -80,7 +88,7 @@ extension RecordTransaction {
         guard deposit.received == deposit.received.clamped, deposit.returned == deposit.returned.clamped,
             deposit.returned.fits(in: deposit.received)
         else { return Self.nonsense }
-        let id = try makeDatabase(deposit.ledger).id
+        let id = try transaction.makeDatabase(deposit.ledger).id
         let ledger = try LedgerState(id, in: db)
         var share = ledger.share(deposit.shard)
         share.granted = share.granted.greater(deposit.received)
@@ -90,12 +98,14 @@ extension RecordTransaction {
     }
 
     private func apply(_ transfer: QuotaTransfer) throws -> QuotaOutcome {
-        let id = try makeDatabase(transfer.ledger).id
+        let id = try transaction.makeDatabase(transfer.ledger).id
         var ledger = try LedgerState(id, in: db)
-        let own = QuotaTransfer.month(of: time)
+        let own = QuotaTransfer.month(of: transaction.time)
         // A node whose clock was far ahead began a month that is not to come.
-        if time > 0, ledger.transferMonth > Self.next(own) { (ledger.transferMonth, ledger.transferBytes) = (own, 0) }
-        if transfer.month > ledger.transferMonth, time <= 0 || transfer.month <= Self.next(own) {
+        if transaction.time > 0, ledger.transferMonth > Self.next(own) {
+            (ledger.transferMonth, ledger.transferBytes) = (own, 0)
+        }
+        if transfer.month > ledger.transferMonth, transaction.time <= 0 || transfer.month <= Self.next(own) {
             (ledger.transferMonth, ledger.transferBytes) = (transfer.month, 0)
         }
         if transfer.month == ledger.transferMonth {
@@ -109,26 +119,25 @@ extension RecordTransaction {
     private static func next(_ month: UInt64) -> UInt64 { month % 100 == 12 ? month + 89 : month + 1 }
 
     private func write(_ ledger: LedgerState, _ share: LedgerState.Share?, _ id: Int64) throws {
-        try SQLStatement(cached: "INSERT OR REPLACE INTO ledger VALUES (?, ?, ?, ?, ?, ?)", in: db).run(
-            .integer(id), .integer(Int64(bitPattern: ledger.epoch)), .integer(ledger.cap.bytes),
-            .integer(ledger.cap.records), .integer(Int64(bitPattern: ledger.transferMonth)),
-            .integer(Int64(bitPattern: ledger.transferBytes)))
+        try db.run(
+            "INSERT OR REPLACE INTO ledger VALUES (?, ?, ?, ?, ?, ?)", id, ledger.epoch, ledger.cap.bytes,
+            ledger.cap.records, ledger.transferMonth, ledger.transferBytes)
         if ledger.cap.assets == 0 {
-            try SQLStatement(cached: "DELETE FROM asset_ledger WHERE database = ?", in: db).run(.integer(id))
+            try db.run("DELETE FROM asset_ledger WHERE database = ?", id)
         } else {
-            try SQLStatement(cached: "INSERT OR REPLACE INTO asset_ledger VALUES (?, ?)", in: db)
-                .run(.integer(id), .integer(ledger.cap.assets))
+            try db.run("INSERT OR REPLACE INTO asset_ledger VALUES (?, ?)", id, ledger.cap.assets)
         }
         guard let share else { return }
         try share.check()
-        try SQLStatement(cached: "INSERT OR REPLACE INTO ledger_share VALUES (?, ?, ?, ?, ?, ?)", in: db).run(
-            .integer(id), .integer(Int64(bitPattern: share.shard)), .integer(share.granted.bytes),
-            .integer(share.granted.records), .integer(share.returned.bytes), .integer(share.returned.records))
-        let shard = SQLValue.integer(Int64(bitPattern: share.shard))
+        try db.run(
+            "INSERT OR REPLACE INTO ledger_share VALUES (?, ?, ?, ?, ?, ?)", id, share.shard, share.granted.bytes,
+            share.granted.records, share.returned.bytes, share.returned.records)
+        let shard = share.shard
         // What was given over all times never comes back to nothing.
         if share.granted.assets != 0 {
-            try SQLStatement(cached: "INSERT OR REPLACE INTO asset_share VALUES (?, ?, ?, ?)", in: db)
-                .run(.integer(id), shard, .integer(share.granted.assets), .integer(share.returned.assets))
+            try db.run(
+                "INSERT OR REPLACE INTO asset_share VALUES (?, ?, ?, ?)", id, shard, share.granted.assets,
+                share.returned.assets)
         }
     }
 
@@ -145,27 +154,27 @@ extension RecordTransaction {
 extension LedgerState {
     /// Reads a database's ledger; empty without rows.
     init(_ databaseID: Int64, in db: Database) throws {
-        let head = try SQLStatement(
-            cached: """
-                SELECT epoch, cap_bytes, cap_records, month, transfer,
-                    coalesce((SELECT a.cap FROM asset_ledger a WHERE a.database = l.database), 0)
-                FROM ledger l WHERE database = ?
-                """, in: db
-        ).first(.integer(databaseID)) {
+        let head = try db.first(
+            """
+            SELECT epoch, cap_bytes, cap_records, month, transfer,
+                coalesce((SELECT a.cap FROM asset_ledger a WHERE a.database = l.database), 0)
+            FROM ledger l WHERE database = ?
+            """, databaseID
+        ) {
             LedgerState(
                 cap: QuotaAmounts(bytes: $0.integer(1), records: $0.integer(2), assets: $0.integer(5)),
                 epoch: UInt64(bitPattern: $0.integer(0)), transferMonth: UInt64(bitPattern: $0.integer(3)),
                 transferBytes: UInt64(bitPattern: $0.integer(4)))
         }
         self = head ?? LedgerState()
-        shares = try SQLStatement(
-            cached: """
-                SELECT l.shard, l.granted_bytes, l.granted_records, l.returned_bytes, l.returned_records,
-                    coalesce(a.granted, 0), coalesce(a.returned, 0)
-                FROM ledger_share l LEFT JOIN asset_share a ON a.database = l.database AND a.shard = l.shard
-                WHERE l.database = ? ORDER BY l.shard
-                """, in: db
-        ).all(.integer(databaseID)) {
+        shares = try db.all(
+            """
+            SELECT l.shard, l.granted_bytes, l.granted_records, l.returned_bytes, l.returned_records,
+                coalesce(a.granted, 0), coalesce(a.returned, 0)
+            FROM ledger_share l LEFT JOIN asset_share a ON a.database = l.database AND a.shard = l.shard
+            WHERE l.database = ? ORDER BY l.shard
+            """, databaseID
+        ) {
             Share(
                 shard: UInt64(bitPattern: $0.integer(0)),
                 granted: QuotaAmounts(bytes: $0.integer(1), records: $0.integer(2), assets: $0.integer(5)),

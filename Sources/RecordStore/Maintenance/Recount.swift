@@ -12,15 +12,14 @@ extension RecordTables {
         var hasWork = try isToResend && MatchingQueue.raise(in: db)
         if try isToDivide && MatchingQueue.divide(in: db) { hasWork = true }
         guard old < .countedRows, level >= .countedRows else { return hasWork }
-        let isEmpty = try SQLStatement(
-            cached: """
-                SELECT NOT (EXISTS (SELECT 1 FROM record) OR EXISTS (SELECT 1 FROM zone WHERE state = 1)
-                    OR EXISTS (SELECT 1 FROM idempotency) OR EXISTS (SELECT 1 FROM field_index))
-                """, in: db
-        ).first { $0.integer(0) != 0 }
+        let isEmpty = try db.first(
+            """
+            SELECT NOT (EXISTS (SELECT 1 FROM record) OR EXISTS (SELECT 1 FROM zone WHERE state = 1)
+                OR EXISTS (SELECT 1 FROM idempotency) OR EXISTS (SELECT 1 FROM field_index))
+            """
+        ) { $0.integer(0) != 0 }
         if isEmpty ?? true { return hasWork }
-        try SQLStatement(cached: "INSERT INTO job VALUES (?, ?, 0, x'', 0, 0)", in: db)
-            .run(.integer(Job.recountID), .integer(Job.Kind.recount.rawValue))
+        try db.run("INSERT INTO job VALUES (?, ?, 0, x'', 0, 0)", Job.recountID, Job.Kind.recount.rawValue)
         return true
     }
 }
@@ -28,7 +27,7 @@ extension RecordTables {
 extension CountedRows {
     /// What a shard counts now.
     static func load(at level: FeatureLevel, in db: Database) throws -> CountedRows {
-        let job = try SQLStatement(cached: "SELECT body FROM job WHERE id = \(Job.recountID)", in: db).first {
+        let job = try db.first("SELECT body FROM job WHERE id = \(Job.recountID)") {
             $0.bytes(0)
         }
         return try CountedRows(at: level, job: job)
@@ -45,11 +44,18 @@ private struct RowPart {
     var byDatabase: [Int64: Int64] = [:]
 }
 
-extension RecordTransaction {
+/// Counts rows that are older than the counting, in a transaction.
+struct RecountJob {
+    private let transaction: RecordTransaction
+    private var db: Database { transaction.db }
+
+    init(_ transaction: RecordTransaction) { self.transaction = transaction }
+
     /// Continues to count rows that are older than the counting. Deleted zones go first: they are not counted.
-    func recount(_ job: Job, budget: Int) throws -> Int {
+    func work(on job: Job, budget: Int) throws -> Int {
         guard !job.body.isEmpty else {
-            if let zoneID = try firstRetiredZone() { return try reclaim(zoneID, budget: budget) }
+            let retired = RetiredZones(transaction)
+            if let zoneID = try retired.first() { return try retired.reclaim(zoneID, budget: budget) }
             try moveRecount(to: RowPlace(before: .record))
             return 1
         }
@@ -57,9 +63,11 @@ extension RecordTransaction {
         // Counting a row is much cheaper than working on it.
         let limit = min(budget, 10_000) * 10
         let part = try rows(after: place, limit: limit)
-        for (zoneID, bytes) in part.byZone.sorted(by: { $0.key < $1.key }) { try count(bytes, zoneID: zoneID) }
+        for (zoneID, bytes) in part.byZone.sorted(by: { $0.key < $1.key }) {
+            try transaction.count(bytes, zoneID: zoneID)
+        }
         for (databaseID, bytes) in part.byDatabase.sorted(by: { $0.key < $1.key }) {
-            try count(bytes, databaseID: databaseID)
+            try transaction.count(bytes, databaseID: databaseID)
         }
         try Invariant.check(part.count <= limit, "a part of \(limit) rows has \(part.count)")
         if part.count == limit, let last = part.last {
@@ -67,16 +75,15 @@ extension RecordTransaction {
         } else if let table = place.table.next {
             try moveRecount(to: RowPlace(before: table))
         } else {
-            try end(job)
-            counted = .all
+            try transaction.end(job)
+            transaction.counted = .all
         }
         return part.count / 10 + 1
     }
 
     private func moveRecount(to place: RowPlace) throws {
-        counted = .upTo(place)
-        try SQLStatement(cached: "UPDATE job SET body = ? WHERE id = ?", in: db)
-            .run(.blob(place.encoded()), .integer(Job.recountID))
+        transaction.counted = .upTo(place)
+        try db.run("UPDATE job SET body = ? WHERE id = ?", place.encoded(), Job.recountID)
         try db.checkOneRow("the recount at \(place)")
     }
 
@@ -90,12 +97,12 @@ extension RecordTransaction {
 
     private func records(after place: RowPlace, limit: Int) throws -> RowPart {
         var part = RowPart()
-        try SQLStatement(
-            cached: """
-                SELECT id, zone, CASE deleted WHEN 1 THEN length(CAST(name AS BLOB)) ELSE 0 END FROM record
-                WHERE id > ? ORDER BY id LIMIT ?
-                """, in: db
-        ).forEach([.integer(place.row), .integer(Int64(limit))]) { row in
+        try db.forEach(
+            """
+            SELECT id, zone, CASE deleted WHEN 1 THEN length(CAST(name AS BLOB)) ELSE 0 END FROM record
+            WHERE id > ? ORDER BY id LIMIT ?
+            """, place.row, limit
+        ) { row in
             part.last = RowPlace(.record, row: row.integer(0))
             part.count += 1
             part.byZone[row.integer(1), default: 0] += RowBytes.record + row.integer(2)
@@ -106,11 +113,10 @@ extension RecordTransaction {
 
     private func remembered(after place: RowPlace, limit: Int) throws -> RowPart {
         var part = RowPart()
-        try SQLStatement(
-            cached: """
-                SELECT id, database, \(RememberedOutcome.rowBytes) FROM idempotency WHERE id > ? ORDER BY id LIMIT ?
-                """, in: db
-        ).forEach([.integer(place.row), .integer(Int64(limit))]) { row in
+        try db.forEach(
+            "SELECT id, database, \(RememberedOutcome.rowBytes) FROM idempotency WHERE id > ? ORDER BY id LIMIT ?",
+            place.row, limit
+        ) { row in
             part.last = RowPlace(.idempotency, row: row.integer(0))
             part.count += 1
             part.byDatabase[row.integer(1), default: 0] += row.integer(2)
@@ -128,14 +134,14 @@ extension RecordTransaction {
             case .indexBytes: "index_bytes"
             default: "index_missing"
             }
-        var values: [SQLValue] = [.integer(place.field), .integer(place.zone)]
-        if place.table != .indexMissing { values.append(place.key?.value ?? .blob([])) }
-        if place.table == .indexNumber && place.key == nil { values[2] = .integer(.min) }
-        values += [.integer(place.row), .integer(Int64(limit))]
+        var values: [any SQLValue] = [place.field, place.zone]
+        if place.table != .indexMissing { values.append(place.key?.value ?? [UInt8]()) }
+        if place.table == .indexNumber && place.key == nil { values[2] = Int64.min }
+        values += [place.row, limit]
         let marks = place.table == .indexMissing ? "?, ?, ?" : "?, ?, ?, ?"
-        try SQLStatement(
-            cached: "SELECT \(columns) FROM \(name) WHERE (\(columns)) > (\(marks)) ORDER BY \(columns) LIMIT ?", in: db
-        ).forEach(values) { row in
+        try db.forEach(
+            "SELECT \(columns) FROM \(name) WHERE (\(columns)) > (\(marks)) ORDER BY \(columns) LIMIT ?", values: values
+        ) { row in
             var found = RowPlace(place.table, field: row.integer(0), zone: row.integer(1), row: row.integer(2))
             switch place.table {
             case .indexNumber: (found.key, found.row) = (.number(row.integer(2)), row.integer(3))
@@ -164,47 +170,44 @@ struct Recount {
         let schema = try Rows(db: db).schema(container: request.container, environment: request.environment)
         indexes =
             try schema.map { schema in
-                try SQLStatement(
-                    cached: """
-                        SELECT i.id FROM record_type t JOIN field_index i ON i.type = t.id WHERE t.schema = ? ORDER BY i.id
-                        """, in: db
-                ).all(.integer(schema.id)) { $0.integer(0) }
+                try db.all(
+                    "SELECT i.id FROM record_type t JOIN field_index i ON i.type = t.id WHERE t.schema = ? ORDER BY i.id",
+                    schema.id
+                ) { $0.integer(0) }
             } ?? []
     }
 
     /// What a zone's rows count for.
     func zone(_ id: Int64) throws -> QuotaAmounts {
         let lastCounted: Int64 = counted == .all ? .max : counted.last?.table == .record ? counted.last?.row ?? 0 : .max
-        let sum = try SQLStatement(
-            cached: """
-                SELECT coalesce(sum(length(CAST(name AS BLOB)) + length(body)) FILTER (WHERE deleted = 0), 0),
-                    coalesce(sum(\(RowBytes.record) + deleted * length(CAST(name AS BLOB))) FILTER (WHERE id <= ?2), 0),
-                    count(*) FILTER (WHERE deleted = 0)
-                FROM record WHERE zone = ?1
-                """, in: db
-        ).first(.integer(id), .integer(counted.isNone ? 0 : lastCounted)) {
-            QuotaAmounts(bytes: $0.integer(0) + $0.integer(1), records: $0.integer(2))
-        }
+        let sum = try db.first(
+            """
+            SELECT coalesce(sum(length(CAST(name AS BLOB)) + length(body)) FILTER (WHERE deleted = 0), 0),
+                coalesce(sum(\(RowBytes.record) + deleted * length(CAST(name AS BLOB))) FILTER (WHERE id <= ?2), 0),
+                count(*) FILTER (WHERE deleted = 0)
+            FROM record WHERE zone = ?1
+            """, id, counted.isNone ? 0 : lastCounted
+        ) { QuotaAmounts(bytes: $0.integer(0) + $0.integer(1), records: $0.integer(2)) }
         let rows = counted.isNone ? 0 : try indexes.reduce(0) { try $0 + indexBytes($1, zone: id) }
-        let versions = try SQLStatement(
-            cached: "SELECT coalesce(sum(\(VersionRow.bytes)), 0) FROM record_version v WHERE v.zone = ?", in: db
-        ).first(.integer(id)) { $0.integer(0) }
+        let versions = try db.first(
+            "SELECT coalesce(sum(\(VersionRow.bytes)), 0) FROM record_version v WHERE v.zone = ?", id
+        ) { $0.integer(0) }
         return (sum ?? .zero) + QuotaAmounts(bytes: rows + (versions ?? 0), assets: try assetBytes(zone: id))
     }
 
     /// The sizes of the files that a zone's records name. Bodies are decoded only where some may name any.
     private func assetBytes(zone: Int64) throws -> Int64 {
-        let hasAssets = try SQLStatement(cached: "SELECT EXISTS (SELECT 1 FROM asset)", in: db).first {
+        let hasAssets = try db.first("SELECT EXISTS (SELECT 1 FROM asset)") {
             $0.integer(0) != 0
         }
         guard hasAssets == true else { return 0 }
         var bytes: Int64 = 0
-        try SQLStatement(
-            cached: """
-                SELECT body FROM record WHERE zone = ?1 AND deleted = 0
-                UNION ALL SELECT body FROM record_version WHERE zone = ?1
-                """, in: db
-        ).forEach([.integer(zone)]) { row in
+        try db.forEach(
+            """
+            SELECT body FROM record WHERE zone = ?1 AND deleted = 0
+            UNION ALL SELECT body FROM record_version WHERE zone = ?1
+            """, zone
+        ) { row in
             bytes = saturating(bytes, try decodeBody(row.bytes(0)).assets.countedBytes)
             return true
         }
@@ -215,12 +218,11 @@ struct Recount {
     func others(_ databaseID: Int64) throws -> QuotaAmounts {
         if counted.isNone { return .zero }
         var sum = QuotaAmounts.zero
-        let retired = try SQLStatement(cached: "SELECT id FROM zone WHERE database = ? AND state = 1", in: db)
-            .all(.integer(databaseID)) { $0.integer(0) }
+        let retired = try db.all("SELECT id FROM zone WHERE database = ? AND state = 1", databaseID) { $0.integer(0) }
         for id in retired { sum.bytes += try zone(id).bytes }
-        try SQLStatement(
-            cached: "SELECT id, \(RememberedOutcome.rowBytes) FROM idempotency WHERE database = ?", in: db
-        ).forEach([.integer(databaseID)]) { row in
+        try db.forEach(
+            "SELECT id, \(RememberedOutcome.rowBytes) FROM idempotency WHERE database = ?", databaseID
+        ) { row in
             if counted.contains(RowPlace(.idempotency, row: row.integer(0))) { sum.bytes += row.integer(1) }
             return true
         }
@@ -229,26 +231,23 @@ struct Recount {
 
     private func indexBytes(_ index: Int64, zone: Int64) throws -> Int64 {
         var bytes: Int64 = 0
-        try SQLStatement(cached: "SELECT value, record FROM index_number WHERE field = ? AND zone = ?", in: db)
-            .forEach([.integer(index), .integer(zone)]) { row in
-                let key = IndexKey.number(row.integer(0))
-                let place = RowPlace(.indexNumber, field: index, zone: zone, key: key, row: row.integer(1))
-                if counted.contains(place) { bytes += key.rowBytes }
-                return true
-            }
-        try SQLStatement(cached: "SELECT value, record FROM index_bytes WHERE field = ? AND zone = ?", in: db)
-            .forEach([.integer(index), .integer(zone)]) { row in
-                let key = IndexKey.bytes(row.bytes(0))
-                let place = RowPlace(.indexBytes, field: index, zone: zone, key: key, row: row.integer(1))
-                if counted.contains(place) { bytes += key.rowBytes }
-                return true
-            }
-        try SQLStatement(cached: "SELECT record FROM index_missing WHERE field = ? AND zone = ?", in: db)
-            .forEach([.integer(index), .integer(zone)]) { row in
-                let place = RowPlace(.indexMissing, field: index, zone: zone, row: row.integer(0))
-                if counted.contains(place) { bytes += RowBytes.index }
-                return true
-            }
+        try db.forEach("SELECT value, record FROM index_number WHERE field = ? AND zone = ?", index, zone) { row in
+            let key = IndexKey.number(row.integer(0))
+            let place = RowPlace(.indexNumber, field: index, zone: zone, key: key, row: row.integer(1))
+            if counted.contains(place) { bytes += key.rowBytes }
+            return true
+        }
+        try db.forEach("SELECT value, record FROM index_bytes WHERE field = ? AND zone = ?", index, zone) { row in
+            let key = IndexKey.bytes(row.bytes(0))
+            let place = RowPlace(.indexBytes, field: index, zone: zone, key: key, row: row.integer(1))
+            if counted.contains(place) { bytes += key.rowBytes }
+            return true
+        }
+        try db.forEach("SELECT record FROM index_missing WHERE field = ? AND zone = ?", index, zone) { row in
+            let place = RowPlace(.indexMissing, field: index, zone: zone, row: row.integer(0))
+            if counted.contains(place) { bytes += RowBytes.index }
+            return true
+        }
         return bytes
     }
 }

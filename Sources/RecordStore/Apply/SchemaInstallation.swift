@@ -49,34 +49,40 @@ extension InstalledSchema {
     }
 }
 
-extension RecordTransaction {
+/// The installation of a schema on a shard, in a transaction.
+struct SchemaInstallation {
+    private let transaction: RecordTransaction
+    private var db: Database { transaction.db }
+
+    init(_ transaction: RecordTransaction) { self.transaction = transaction }
+
     /// Installs a later version; what follows for stored records is left to jobs.
-    func installSchema(_ command: InstallSchema) throws -> RecordOutcome {
+    func install(_ command: InstallSchema) throws -> RecordOutcome {
         guard command.version > 0 else {
             return .refused(ServiceError(.badRequest, "schema version 0 stands for no schema"))
         }
-        var row = try makeSchemaRow(container: command.container, environment: command.environment)
+        var row = try transaction.makeSchemaRow(container: command.container, environment: command.environment)
         guard row.version <= command.version else { return .needsSchema(installed: row.version) }
         let isReset = command.generation > row.generation
         if row.version == command.version && !isReset { return .schemaInstalled }
-        var before = try tables.installedSchema(row, in: db)
+        var before = try transaction.tables.installedSchema(row, in: db)
         // After a reset no live record has what is being removed.
         if !isReset {
             if let between = before.common(with: command.schema) {
-                try forgetRows()
+                try transaction.forgetRows()
                 try replace(before, by: between, version: row.version, of: row)
-                row = try makeSchemaRow(container: command.container, environment: command.environment)
-                before = try tables.installedSchema(row, in: db)
+                row = try transaction.makeSchemaRow(container: command.container, environment: command.environment)
+                before = try transaction.tables.installedSchema(row, in: db)
             }
             if try bringsBackStray(command.schema, before: before, schemaID: row.id),
                 try !finishScrubs(schemaID: row.id)
             {
-                try forgetRows()
+                try transaction.forgetRows()
                 return .refused(stillCleaning)
             }
         }
-        try forgetRows()
-        if isReset { try retireAll(schemaID: row.id) }
+        try transaction.forgetRows()
+        if isReset { try transaction.retireAll(schemaID: row.id) }
         row.generation = max(command.generation, row.generation)
         try replace(isReset ? nil : before, by: command.schema, version: command.version, of: row)
         return .schemaInstalled
@@ -86,16 +92,13 @@ extension RecordTransaction {
     private func replace(_ before: InstalledSchema?, by schema: Schema, version: UInt64, of row: SchemaRow) throws {
         try Invariant.check(
             version >= row.version, "schema \(row.id) would go from version \(row.version) to \(version)")
-        try SQLStatement(
-            cached: "UPDATE schema SET version = ?, generation = ?, revision = revision + 1, body = ? WHERE id = ?",
-            in: db
-        ).run(
-            .integer(Int64(bitPattern: version)), .integer(Int64(bitPattern: row.generation)),
-            .blob(schema.encoded()), .integer(row.id))
+        try db.run(
+            "UPDATE schema SET version = ?, generation = ?, revision = revision + 1, body = ? WHERE id = ?", version,
+            row.generation, schema.encoded(), row.id)
         try db.checkOneRow("version \(version) of schema \(row.id)")
-        let lastRecord = try SQLStatement(cached: "SELECT max(id) FROM record", in: db).first { $0.integer(0) } ?? 0
+        let lastRecord = try db.first("SELECT max(id) FROM record") { $0.integer(0) } ?? 0
         // Retired zones keep what they hold until they are reclaimed.
-        if try lastRecord > 0 || !VersionTable(self).isEmpty(), let before {
+        if try lastRecord > 0 || !VersionTable(transaction).isEmpty(), let before {
             try addScrub(before: before, after: schema, schemaID: row.id, lastRecord: lastRecord)
         }
         try settleIndexes(schema, schemaID: row.id, lastRecord: lastRecord)
@@ -103,12 +106,12 @@ extension RecordTransaction {
 
     /// Whether a schema brings back what is still being removed from records.
     private func bringsBackStray(_ schema: Schema, before: InstalledSchema, schemaID: Int64) throws -> Bool {
-        let stray = try SQLStatement(
-            cached: """
-                SELECT t.name, s.field FROM record_type t JOIN stray s ON s.type = t.id WHERE t.schema = ?
-                ORDER BY t.id, s.field
-                """, in: db
-        ).all(.integer(schemaID)) { (type: $0.text(0), field: $0.text(1)) }
+        let stray = try db.all(
+            """
+            SELECT t.name, s.field FROM record_type t JOIN stray s ON s.type = t.id WHERE t.schema = ?
+            ORDER BY t.id, s.field
+            """, schemaID
+        ) { (type: $0.text(0), field: $0.text(1)) }
         if stray.isEmpty { return false }
         let wanted = FieldTypes(schema)
         return stray.contains { typeName, fieldName in
@@ -125,9 +128,9 @@ extension RecordTransaction {
     private func finishScrubs(schemaID: Int64) throws -> Bool {
         var parts = 0
         while let job = try Job.first(.scrub, subject: schemaID, in: db) {
-            if level >= .boundedRows, parts == scrubPartsMax { return false }
-            partBytes = 0
-            _ = try scrub(job, budget: scrubPartRows)
+            if transaction.level >= .boundedRows, parts == scrubPartsMax { return false }
+            transaction.partBytes = 0
+            _ = try ScrubJob(transaction).work(on: job, budget: scrubPartRows)
             parts += 1
         }
         return true
@@ -147,10 +150,9 @@ extension RecordTransaction {
             }
         }
         if stray.isEmpty { return }
-        let job = try addJob(.scrub, subject: schemaID, last: lastRecord)
+        let job = try transaction.addJob(.scrub, subject: schemaID, last: lastRecord)
         for (type, field) in stray {
-            try SQLStatement(cached: "INSERT OR REPLACE INTO stray VALUES (?, ?, ?)", in: db)
-                .run(.integer(type), .text(field), .integer(job))
+            try db.run("INSERT OR REPLACE INTO stray VALUES (?, ?, ?)", type, field, job)
         }
     }
 
@@ -166,40 +168,42 @@ extension RecordTransaction {
                 // A new type has no records.
                 let isReady = isNew || lastRecord == 0
                 if !isReady { waiting += 1 }
-                if !isReady && build == nil { build = try addJob(.buildIndexes, subject: schemaID, last: lastRecord) }
-                try SQLStatement(cached: "INSERT INTO field_index VALUES (NULL, ?, ?, ?, ?, ?, ?)", in: db).run(
-                    .integer(typeID), .text(design.name), .integer(design.purpose.rawValue), .text(design.shape),
-                    .integer(isReady ? IndexLife.ready : IndexLife.building), .integer(isReady ? 0 : build ?? 0))
+                if !isReady && build == nil {
+                    build = try transaction.addJob(.buildIndexes, subject: schemaID, last: lastRecord)
+                }
+                try db.run(
+                    "INSERT INTO field_index VALUES (NULL, ?, ?, ?, ?, ?, ?)", typeID, design.name,
+                    design.purpose.rawValue, design.shape, isReady ? IndexLife.ready : IndexLife.building,
+                    isReady ? 0 : build ?? 0)
             }
         }
         for row in unclaimed.rest {
-            try SQLStatement(cached: "UPDATE field_index SET state = 2, job = 0 WHERE id = ?", in: db)
-                .run(.integer(row.id))
+            try db.run("UPDATE field_index SET state = 2, job = 0 WHERE id = ?", row.id)
             try db.checkOneRow("the end of index \(row.id)")
-            _ = try addJob(.dropIndex, subject: row.id)
+            _ = try transaction.addJob(.dropIndex, subject: row.id)
         }
         if let build, try isSmall(indexes: waiting), let job = try Job.find(build, in: db) {
-            partBytes = 0
-            _ = try buildIndexes(job, budget: .max)
+            transaction.partBytes = 0
+            _ = try IndexJobs(transaction).build(job, budget: .max)
         }
     }
 
     /// Whether there are so few records that new indexes are filled at once.
     private func isSmall(indexes: Int64) throws -> Bool {
-        let count = try SQLStatement(
-            cached: "SELECT count(*) FROM (SELECT 1 FROM record LIMIT \(filledAtOnceMax + 1))", in: db
-        ).first { $0.integer(0) }
+        let count = try db.first("SELECT count(*) FROM (SELECT 1 FROM record LIMIT \(filledAtOnceMax + 1))") {
+            $0.integer(0)
+        }
         let rows = (count ?? 0) * indexes
-        return (count ?? 0) <= filledAtOnceMax && (level < .boundedRows || rows <= Limits.rowsPerRequestMax)
+        return (count ?? 0) <= filledAtOnceMax && (transaction.level < .boundedRows || rows <= Limits.rowsPerRequestMax)
     }
 
     /// A number once given stays with the name.
     private func makeType(_ name: String, schemaID: Int64) throws -> (id: Int64, isNew: Bool) {
-        let found = try SQLStatement(cached: "SELECT id FROM record_type WHERE schema = ? AND name = ?", in: db)
-            .first(.integer(schemaID), .text(name)) { $0.integer(0) }
+        let found = try db.first("SELECT id FROM record_type WHERE schema = ? AND name = ?", schemaID, name) {
+            $0.integer(0)
+        }
         if let found { return (found, false) }
-        try SQLStatement(cached: "INSERT INTO record_type VALUES (NULL, ?, ?)", in: db)
-            .run(.integer(schemaID), .text(name))
+        try db.run("INSERT INTO record_type VALUES (NULL, ?, ?)", schemaID, name)
         return (db.lastInsertedRowID, true)
     }
 }

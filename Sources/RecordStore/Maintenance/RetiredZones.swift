@@ -1,0 +1,117 @@
+import GRDB
+import RecordModel
+
+/// Deleted zones whose records and index rows are still here, in a transaction.
+struct RetiredZones {
+    private let transaction: RecordTransaction
+    private var db: Database { transaction.db }
+
+    init(_ transaction: RecordTransaction) { self.transaction = transaction }
+
+    /// The first one that is left.
+    func first() throws -> Int64? {
+        try db.first("SELECT id FROM zone WHERE state = 1 ORDER BY id LIMIT 1") { $0.integer(0) }
+    }
+
+    /// Removes some rows of a retired zone. A record and its index rows go together, so that what is stored always
+    /// equals what the records call for.
+    func reclaim(_ zoneID: Int64, budget: Int) throws -> Int {
+        let schemaID = try db.first(
+            "SELECT d.schema FROM zone z JOIN database d ON d.id = z.database WHERE z.id = ?", zoneID
+        ) { $0.integer(0) }
+        let schema = try schemaID.map { try transaction.schema(id: $0) } ?? .none
+        let found = try db.all(
+            "SELECT r.id FROM record r WHERE r.zone = ? ORDER BY r.sequence LIMIT ?", zoneID, budget
+        ) { $0.integer(0) }
+        var taken = 0
+        var bytes: Int64 = 0
+        for id in found {
+            if transaction.isPartFull && taken > 0 { break }
+            taken += 1
+            guard let row = try transaction.rows.row(id) else { continue }
+            transaction.partBytes += row.body.count
+            if !transaction.counted.isNone { bytes -= transaction.counted.size(of: row, []).bytes }
+            if !row.isDeleted {
+                let body = try decodeBody(row.body)
+                if let type = schema.byID[row.typeID] {
+                    bytes += try removeIndexRows(row, type: type, body: body, zoneID: zoneID)
+                }
+                try transaction.updateEdges(
+                    zoneID: zoneID, recordID: row.id, from: Edge.all(in: body), to: [], sequence: 0)
+                try transaction.updateAssets(from: body.assets, to: [])
+            }
+            try transaction.rows.delete(row.id)
+        }
+        try transaction.count(bytes, zoneID: zoneID)
+        if taken < found.count { return taken }
+        var used = found.count
+        if used < budget { used += try VersionTable(transaction).remove(ofZone: zoneID, budget: budget - used) }
+        if used < budget { used += try dropRows(of: schema, zoneID: zoneID, budget: budget - used) }
+        if used < budget { try finishRemoval(ofZone: zoneID) }
+        return max(used, 1)
+    }
+
+    /// Removes what index rows an empty zone still has. Schemas that came since the zone was retired may have shown its
+    /// records in ways that neither the last schema nor the bodies tell; the numbers of zones and records are given
+    /// again, so nothing may be left.
+    private func dropRows(of schema: InstalledSchema, zoneID: Int64, budget: Int) throws -> Int {
+        let indexes = IndexJobs(transaction)
+        var used = 0
+        for index in schema.byID.values.flatMap(\.indexes).sorted(by: { $0.id < $1.id }) where used < budget {
+            used += try indexes.drop(index.id, zones: zoneID...zoneID, budget: budget - used)
+        }
+        return used
+    }
+
+    /// A reset may have changed what is visible of the record since its rows were made: they go under either view.
+    /// - Returns: the bytes by which what counts in the zone's quota grew.
+    private func removeIndexRows(
+        _ row: RecordRow, type: InstalledType, body: Fields, zoneID: Int64
+    ) throws -> Int64 {
+        let visible = type.visible(body)
+        var growth: Int64 = 0
+        for fields in visible == body ? [body] : [visible, body] {
+            let before = try transaction.indexedRecord(row, fields: fields)
+            growth += try transaction.updateIndexes(type, zoneID: zoneID, recordID: row.id, from: before, to: nil)
+        }
+        for index in type.indexes { growth -= try transaction.removeIndexRow(index.id, zoneID: zoneID, nil, row.id) }
+        return growth
+    }
+
+    /// Removes the row of an empty zone. The latest row of a name stays, as a tombstone.
+    private func finishRemoval(ofZone zoneID: Int64) throws {
+        let found = try db.first("SELECT bytes, database FROM zone WHERE id = ?", zoneID) {
+            (bytes: $0.integer(0), databaseID: $0.integer(1))
+        }
+        guard let found else { return }
+        try Invariant.check(found.bytes == 0, "zone \(zoneID) is empty, and counts \(found.bytes) bytes")
+        try db.run(
+            """
+            DELETE FROM zone WHERE id = ? AND EXISTS (SELECT 1 FROM zone later WHERE later.database = zone.database
+                AND later.name = zone.name AND later.incarnation > zone.incarnation)
+            """, zoneID)
+        try db.run("UPDATE zone SET state = 2, tombstones = 0 WHERE id = ?", zoneID)
+        try forgetZones(of: found.databaseID)
+    }
+
+    /// Forgets the older half of a database's deleted zones where they are too many. Zones that take their names get
+    /// greater incarnations all the same, and tokens of the database end, as they may be from before the deletions.
+    private func forgetZones(of databaseID: Int64) throws {
+        guard transaction.level >= .countedRows else { return }
+        let count = try db.first("SELECT count(*) FROM zone WHERE database = ? AND state = 2", databaseID) {
+            $0.integer(0)
+        }
+        guard let count, count > Limits.deletedZonesMax else { return }
+        let gone = try db.all(
+            "SELECT id, incarnation FROM zone WHERE database = ? AND state = 2 ORDER BY id LIMIT ?", databaseID,
+            count - Int64(Limits.deletedZonesMax / 2)
+        ) { (id: $0.integer(0), incarnation: $0.integer(1)) }
+        for zone in gone {
+            try db.run("DELETE FROM zone WHERE id = ?", zone.id)
+            try db.checkOneRow("the tombstone \(zone.id) of a zone of database \(databaseID)")
+        }
+        let last = gone.reduce(0) { max($0, $1.incarnation) }
+        try db.run("UPDATE database SET incarnation = 1 + max(incarnation, ?) WHERE id = ?", last, databaseID)
+        try db.checkOneRow("an incarnation of database \(databaseID) above \(last)")
+    }
+}
