@@ -7,8 +7,8 @@ import Synchronization
 /// most the burst. Refusals stand in a row, a little more than a token's time apart, so clients that come back when
 /// they were told find room. The row is kept in time, as clients keep it: what was promised before the share changed is
 /// past when its time is past. A request is accepted where one token is there; what it costs beyond that
-/// (`spend(more:)`) may be owed. Invariant: accepted <= paid + what the last requests owe + one token for each request
-/// that was between reading the terms and spending when a share ended.
+/// (`spend(more:now:)`) may be owed. Invariant: accepted <= paid + what the last requests owe + one token for each
+/// request that was between reading the terms and spending when a share ended.
 ///
 /// Time is the node's monotonic clock in nanoseconds, from the caller; it may stand still, and differ a little between
 /// threads.
@@ -79,10 +79,22 @@ package final class RateLimiter: Sendable {
 
     /// Spends more for a request that was accepted, and turns out to be worth several. What is not there is owed: it is
     /// paid before another request is accepted.
-    package func spend(more tokens: UInt64) {
+    package func spend(more tokens: UInt64, now: UInt64) {
         if tokens == 0 { return }
+        let terms = terms.load()
+        let paid = terms.tokens(at: now)
+        forfeit(upTo: paid - min(paid, terms.burst))
         accepted.add(tokens, ordering: .relaxed)
         spent.add(tokens * RateRules.micro, ordering: .relaxed)
+    }
+
+    /// Keeps the share a while longer though no request comes, as debts are paid from it.
+    package func keep(now: UInt64) { lastArrival.store(now, ordering: .relaxed) }
+
+    /// Counts a request that was refused without asking the limiter, as one that came.
+    package func turnAway(now: UInt64) {
+        keep(now: now)
+        turnedAway.add(1, ordering: .relaxed)
     }
 
     private func accept(_ terms: RateTerms, left: UInt64) -> RateDecision {
@@ -133,7 +145,7 @@ package final class RateLimiter: Sendable {
         let left = left(terms, now: now)
         let missing = RateRules.micro - min(RateRules.micro, left)
         return RateState(
-            microRate: terms.microRate, remaining: Int((left + terms.saved) / RateRules.micro),
+            microRate: terms.microRate, left: left, remaining: Int((left + terms.saved) / RateRules.micro),
             nextMilliseconds: missing == 0 || terms.saved > 0
                 ? 0 : Self.milliseconds(terms.microseconds(toPay: missing)),
             resetMilliseconds: Self.milliseconds(terms.microseconds(toPay: terms.burst - min(terms.burst, left))),
@@ -163,6 +175,8 @@ package enum RateDecision: Hashable, Sendable {
 package struct RateState: Hashable, Sendable {
     /// The share in force, in micro-requests a second; 0: none.
     package var microRate: UInt64
+    /// What the share has paid for and is not spent, in micro-requests.
+    package var left: UInt64 = 0
     /// Whole requests that would be accepted now.
     package var remaining: Int
     /// Until one (more) request would be accepted; nil without a share.

@@ -149,28 +149,6 @@ extension RecordService {
         )
     }
 
-    /// Spends one request of a container's rate.
-    /// - Parameter notes: gets what is left of it.
-    /// - Throws: `THROTTLED` with when to come back, `TRY_AGAIN_LATER` where this node has no share of the rate.
-    func spend(
-        _ key: RateKey, in directory: DirectorySnapshot, _ notes: inout RequestNotes
-    ) async throws(RequestFailure) {
-        let decision = try await ask(await peerExchange.rates.decide(key))
-        let name = key.kind.rawValue
-        switch decision {
-        case .accepted(let remaining, let reset):
-            notes.rate = RequestNotes.Rate(kind: key.kind, remaining: remaining, resetMilliseconds: reset)
-        case .refused(let milliseconds):
-            notes.rate = RequestNotes.Rate(kind: key.kind, remaining: 0, resetMilliseconds: milliseconds)
-            let limit = RateExchange.limit(of: key, in: directory)
-            throw .throttled(
-                "container '\(key.container)' takes \(limit) \(name) a second over all nodes; come back after retryAfter seconds",
-                retryAfterSeconds: Double(milliseconds) / 1_000
-            ).by(key.kind.rawValue, limit: Int(limit), used: Int(limit))
-        case .needsShare: preconditionFailure("the exchange decides or throws")
-        }
-    }
-
     /// Counts a request that failed to authenticate.
     /// - Throws: `THROTTLED` where its address has failed too often.
     package func countFailure(of address: String?) throws(RequestFailure) {

@@ -121,7 +121,9 @@ extension RecordService {
         notes.admitted = admitted
         tokenUses.note(admitted, in: directory, now: now)
         if let session = admitted.session { notes.webAuthToken = try rotate(session) }
-        if !admitted.caller.isAdministrator { try await spend(scope.rateKey, in: directory, &notes) }
+        if !admitted.caller.isAdministrator {
+            try await peerExchange.rates.spend(scope.rateKey, by: admitted.debtor, in: directory, &notes)
+        }
         if !scope.isWatch { try await takePlace(container: scope.target.container, in: directory) }
         if scope.mayChangeData, let signature = credentials.signed?.signature {
             do throws(RequestFailure) {
@@ -152,6 +154,9 @@ extension RecordService {
 }
 
 extension Admitted {
+    /// Who owes what requests cost beyond their first token: an account, or all that have none.
+    var debtor: String { accountID ?? "" }
+
     /// Who asks, as the audit log names them.
     fileprivate var actor: String {
         if caller.isAdministrator { return administrator ?? AuditOrigin.administrator }

@@ -50,7 +50,8 @@ package struct AssetTransfers: Sendable {
         do throws(ClusterError) { try await service.node.requireDirectory() } catch { throw RequestFailure(error) }
         try await service.requireContainer(database.container)
         let directory = service.node.directory.snapshot
-        try await service.spend(RateKey(container: database.container, kind: .requests), in: directory, &notes)
+        let rate = RateKey(container: database.container, kind: .requests)
+        try await service.peerExchange.rates.spend(rate, in: directory, &notes)
         try await service.requireTransfer(
             for: database, of: ticket.uploader, in: directory, by: service.node.deadline())
         let limit = directory.limits(of: database.container)[.unsavedAssetBytes]

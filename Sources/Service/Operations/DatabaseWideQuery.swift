@@ -33,7 +33,9 @@ struct DatabaseWideQuery {
                     cursor: marker?.position),
                 rendering)
         }
-        pay(for: answers.reduce(0) { $0 + $1.answer.bytes.count })
+        // Each shard answers with a page of its own, most of which may be thrown away.
+        let gathered = answers.reduce(0) { $0 + $1.answer.bytes.count }
+        service.peerExchange.rates.charge(Self.tokens(forGathered: gathered), to: request)
         let page = try merged(answers.map(\.answer))
         var records = JSONWriter(capacity: page.records.reduce(2) { $0 + $1.json.count + 1 })
         records.array { writer in for record in page.records { writer.raw(record.json) } }
@@ -43,12 +45,6 @@ struct DatabaseWideQuery {
                 let marker = Marker(query: Marker.hash(query, of: request.key), position: next)
                 return SealedPosition.marker.text(of: marker.encoded(), in: service)
             })
-    }
-
-    /// Each shard answers with a page of its own, most of which may be thrown away.
-    private func pay(for bytes: Int) {
-        let key = RateKey(container: request.key.container, kind: .requests)
-        service.peerExchange.rates.spend(more: Self.tokens(forGathered: bytes), of: key)
     }
 
     /// What a query costs beyond one token: a token for each MB that the shards send beyond the bytes of one page.

@@ -157,7 +157,7 @@ package struct DeviceTokens: Sendable {
         }
         var notes = RequestNotes()
         let rate = RateKey(container: token.home.container, kind: .requests)
-        try await service.spend(rate, in: service.directory, &notes)
+        try await service.peerExchange.rates.spend(rate, in: service.directory, &notes)
         let end = service.watches.now + Self.waitSeconds * 1_000_000_000
         while true {
             var row = try await load(token)

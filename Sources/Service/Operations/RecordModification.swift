@@ -116,9 +116,7 @@ package struct RecordModification: Sendable {
         isPaid = true
         let rows = WrittenRows(changes, schema: schema)
         if let refusal = rows.refusal { throw RequestFailure(refusal) }
-        guard !request.caller.isAdministrator else { return }
-        let key = RateKey(container: request.key.container, kind: .requests)
-        service.peerExchange.rates.spend(more: rows.tokens - 1, of: key)
+        service.peerExchange.rates.charge(rows.tokens - 1, to: request)
     }
 
     /// What only deletes is not held to the month's transfer.

@@ -61,9 +61,7 @@ extension RecordService {
         let container = request.key.container
         let (key, now) = (Bytewise(container), uptime)
         if growths.decide(key, at: rate, now: now) {
-            if request.caller.isAdministrator { return }
-            let tokens = schema.encodedSize / Self.schemaBytesPerToken
-            return peerExchange.rates.spend(more: tokens, of: RateKey(container: container, kind: .requests))
+            return peerExchange.rates.charge(schema.encodedSize / Self.schemaBytesPerToken, to: request)
         }
         throw .throttled(
             "saves added to the development schema of '\(container)' too often; come back after retryAfter seconds, or "

@@ -67,8 +67,8 @@ struct RateLimiterTests {
     func severalTokens() throws {
         let limiter = limiter(microRate: 10_000_000)
         #expect(isAccepted(limiter.decide(now: start)))
-        limiter.spend(more: 0)
-        limiter.spend(more: 10)
+        limiter.spend(more: 0, now: start)
+        limiter.spend(more: 10, now: start)
         #expect(limiter.decide(now: start) == .refused(retryAfterMilliseconds: 1_001))
         // Two were there at the start: 12 are paid for after a second.
         var accepted = 0
