@@ -242,7 +242,7 @@ struct ServeCommand: AsyncParsableCommand {
                 "the data folder \(folder) cannot be made: \(error.reason). Name a folder that this user may write to")
         }
         let certificates = certs ?? folder + "/certs"
-        let others = isEverywhere ? try MachineNames.all() : []
+        let others = isEverywhere ? try MachineNames.all(atIPv4Alone: host != "::") : []
         _ = try CertificateMaking.makeMissing(
             in: certificates, name: file.name, nodes: [(node.id, [node.host] + others)])
         let tokenFile = adminTokenFile ?? folder + "/admin.token"
@@ -312,9 +312,12 @@ struct ServeCommand: AsyncParsableCommand {
 /// What other machines may call this one.
 enum MachineNames {
     /// The host name, and the addresses that are not for this machine or its link alone.
-    static func all() throws -> [String] {
+    /// - Parameter atIPv4Alone: whether nobody listens at the others.
+    static func all(atIPv4Alone: Bool) throws -> [String] {
         let addresses = try System.enumerateDevices().compactMap { $0.address?.ipAddress }
-        let reachable = addresses.filter { !$0.hasPrefix("127.") && $0 != "::1" && !$0.hasPrefix("fe80:") }
+        let reachable = addresses.filter {
+            !$0.hasPrefix("127.") && $0 != "::1" && !$0.hasPrefix("fe80:") && !(atIPv4Alone && $0.contains(":"))
+        }
         return Array(Set(reachable)).sorted() + [hostName].filter(isHostName)
     }
 

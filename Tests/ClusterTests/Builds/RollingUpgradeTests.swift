@@ -59,6 +59,32 @@ extension WaitingClusterSuites {
             return answer.status == 200 && answer.json["records"]?.array?.first?["recordChangeTag"] != nil
         }
 
+        /// Has every new record told of twice: by its type, and by a range that it is in.
+        private func subscribe() async throws {
+            let range =
+                #", "filterBy": [{"comparator": "GREATER_THAN", "fieldName": "number", "fieldValue": {"value": 0}}]"#
+            for (name, filter) in [("type", ""), ("range", range)] {
+                let body =
+                    #"{"operations": [{"operationType": "create", "subscription": {"subscriptionID": "\#(name)", "#
+                    + #""subscriptionType": "query", "firesOn": ["create"], "query": {"recordType": "Note"\#(filter)}}}]}"#
+                try await cluster.await("subscription \(name) is there") {
+                    let answer = try await base.client.post(base.path("subscriptions/modify"), body, node: 0)
+                    return answer.status == 200 && answer.json["subscriptions"]?.array?.first?["reason"] == nil
+                }
+            }
+        }
+
+        /// What a node's log of notifications says of new records, as often as it says it.
+        private func told(by id: Int) async throws -> [String] {
+            let log = "/push/1/\(base.container)/development/changes"
+            let page = try await base.client.post(log, "{}", node: id - 1)
+            return (page.json["notifications"]?.array ?? []).compactMap {
+                let query = $0["payload"]?["ck"]?["qry"]
+                guard let name = query?["rid"]?.string, let by = query?["sid"]?.string else { return nil }
+                return "\(name) by \(by)"
+            }.sorted()
+        }
+
         private func contents(of folder: String) throws -> [String: Data] {
             var contents: [String: Data] = [:]
             for name in try FileManager.default.subpathsOfDirectory(atPath: folder) {
@@ -77,6 +103,8 @@ extension WaitingClusterSuites {
             for id in base.ids {
                 try await cluster.await("node \(id) begins at level \(bottom)") { try await levels(on: id) == [bottom] }
             }
+            let areTold = bottom >= Int(FeatureLevel.exactNotifications.rawValue)
+            if areTold { try await subscribe() }
             for id in base.ids {
                 try await save("before-\(id)", on: id)
                 // Until the last node has the new build nothing rises.
@@ -93,6 +121,16 @@ extension WaitingClusterSuites {
                 for other in base.ids {
                     #expect(try await isThere("before-\(other)", on: id))
                     #expect(try await isThere("after-\(other)", on: id))
+                }
+            }
+            if areTold {
+                let wanted = base.ids.flatMap { id in
+                    ["before-\(id)", "after-\(id)"].flatMap { ["\($0) by range", "\($0) by type"] }
+                }
+                for id in base.ids {
+                    try await cluster.await("node \(id) tells of each record once") {
+                        try await told(by: id) == wanted.sorted()
+                    }
                 }
             }
             guard bottom < top else { return }
