@@ -164,7 +164,8 @@ extension WaitingClusterSuites {
             try FileManager.default.removeItem(atPath: cluster.folder(of: 3))
             try startOld(3)
             try await base.awaitLog(of: 3, "it is too old for this cluster", "Start a later build there")
-            try await base.awaitLog(of: 1, "it is too old for this cluster", "follows feature levels \(bottom)")
+            let levels = bottom == 1 ? "1" : "1 to \(bottom)"
+            try await base.awaitLog(of: 1, "it is too old for this cluster", "follows feature levels \(levels)")
             stop(3)
             try base.start(3)
             try await base.awaitReady(3)
