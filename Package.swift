@@ -251,8 +251,4 @@ if Context.packageDirectory.contains("/checkouts/") || Context.environment["ZONE
             name: "os", dependencies: ["CosModule", "OSLog"], exclude: ["DESIGN.md", "Submodule"],
             swiftSettings: settings),
     ]
-    for target in package.targets where target.name == "CloudKitTests" {
-        target.dependencies.append("os")
-        target.swiftSettings = settings + [.define("OS_MODULE")]
-    }
 }

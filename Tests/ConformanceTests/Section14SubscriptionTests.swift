@@ -239,6 +239,27 @@ extension Conformance {
             #expect(try rest.items("notifications").isEmpty && rest.json["syncToken"] == next)
         }
 
+        @Test("who begins at the end is given its token, and is told only of what comes next", arguments: Door.allCases)
+        func fromEnd(door: Door) async throws {
+            let space = try await Space(door).newZone()
+            try await space.subscribe(Self.zone("z"))
+            let beginning = try #require(try await space.push("changes", ["fromEnd": true]).json["syncToken"])
+            try await space.save("a")
+            // Where a token is given, it counts.
+            let first: JSONValue = ["syncToken": beginning, "fromEnd": true, "timeout": 20]
+            #expect(try await space.push("watch", first).items("notifications").map { $0["seq"] } == [1])
+            for action in ["changes", "watch"] {
+                let end = try await space.push(action, ["fromEnd": true])
+                #expect(try end.items("notifications").isEmpty && end.json["moreComing"] == false, "\(end)")
+                let token = try #require(end.json["syncToken"])
+                try await space.save("\(action)")
+                let told = try await space.push("watch", ["syncToken": token, "timeout": 20])
+                #expect(try told.items("notifications").count == 1, "\(told)")
+            }
+            #expect(try await space.push("changes").items("notifications").count == 3)
+            expectFailure(try await space.push("changes", ["fromEnd": 1]), 400, "BAD_REQUEST", "fromEnd")
+        }
+
         @Test("a stream goes on with each notification, and after the token that a browser comes again with")
         func stream() async throws {
             let space = try await Space(.memory).newZone()
@@ -262,6 +283,13 @@ extension Conformance {
             let again = try await MemoryStream(call, of: space.home.service)
             #expect(await again.next()?.json["notifications"]?.array?.first?["seq"] == 2)
             again.close()
+            call.headers.removeLast()
+            call.query.append(("fromEnd", "true"))
+            let late = try await MemoryStream(call, of: space.home.service)
+            #expect(await late.next()?.json["notifications"] == [])
+            try await space.save("c")
+            #expect(await late.next()?.json["notifications"]?.array?.map { $0["seq"] } == [3])
+            late.close()
         }
 
         @Test("a stream's token moves on with changes of the reader's own device, which are not shown")

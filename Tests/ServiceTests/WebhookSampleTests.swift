@@ -2,41 +2,118 @@ import Crypto
 import Foundation
 import Testing
 
-/// The Swift of `docs/webhooks.md`, which the document has as it is here.
-@Suite("Webhooks: the sample of the documentation")
+/// The code of `docs/webhooks.md` that verifies signatures: the Swift as it is here, Python and JavaScript as they are
+/// in the document, where the machine has them.
+@Suite("Webhooks: the samples of the documentation")
 struct WebhookSampleTests {
-    private static let document = URL(filePath: #filePath).appending(path: "../../../docs/webhooks.md").standardized
+    /// What a receiver may be sent.
+    private struct Case: Codable {
+        var body = #"{"id":"a-1"}"#
+        var id = "a-1"
+        var timestamp = "1790000000"
+        var signatures = WebhookSampleTests.signature
+        var secret = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
+        var now = 1_790_000_000.0
 
-    @Test("the document has the code that is tested here")
-    func same() throws {
-        let text = try String(contentsOf: Self.document, encoding: .utf8)
-        let own = try String(contentsOf: URL(filePath: #filePath), encoding: .utf8)
-        let block = try #require(text.split(separator: "```swift\n").dropFirst().first?.split(separator: "```").first)
-        let imports = "import Crypto\nimport Foundation\n\n"
-        #expect(block.hasPrefix(imports))
-        let code = try #require(own.split(separator: "// The sample.\n\n").last)
-        #expect(String(block.dropFirst(imports.count)) == String(code))
+        func with(_ change: (inout Case) -> Void) -> Case {
+            var other = self
+            change(&other)
+            return other
+        }
     }
 
-    @Test("it takes what was signed with the secret in the last five minutes, and nothing else")
-    func genuine() {
-        let secret = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
-        let signature = "v1,nGFLkbGWUiKefo1BajYPwY+DfKclkwRc0gwG9bzTOkA="
-        let now = Date(timeIntervalSince1970: 1_790_000_000)
-        func check(
-            _ body: String = #"{"id":"a-1"}"#, id: String = "a-1", timestamp: String = "1790000000",
-            signatures: String? = nil, secret: String = secret, at date: Date = now
-        ) -> Bool {
+    private static let document = URL(filePath: #filePath).appending(path: "../../../docs/webhooks.md").standardized
+    private static let signature = "v1,nGFLkbGWUiKefo1BajYPwY+DfKclkwRc0gwG9bzTOkA="
+
+    /// Signed with the secret in the last five minutes.
+    private static let genuine = [
+        Case(), Case().with { $0.signatures = "v1,AAAA \(signature)" }, Case().with { $0.now += 299 },
+        Case().with { $0.now -= 299 },
+    ]
+    private static let others = [
+        Case().with { $0.now += 300 }, Case().with { $0.now -= 300 }, Case().with { $0.body = #"{"id":"a-2"}"# },
+        Case().with { $0.id = "a-2" }, Case().with { $0.timestamp = "1790000001" },
+        Case().with { $0.timestamp = "soon" }, Case().with { $0.timestamp = "" },
+        Case().with { $0.secret = "whsec_AAEC" }, Case().with { $0.signatures = "" },
+        Case().with { $0.signatures = "v1,?" }, Case().with { $0.signatures = "v1,\u{e9}" },
+        Case().with { $0.signatures = String(signature.dropFirst(3)) },
+    ]
+
+    /// The document's code in a language.
+    private func code(_ language: String) throws -> String {
+        let text = try String(contentsOf: Self.document, encoding: .utf8)
+        let block = text.components(separatedBy: "```\(language)\n").dropFirst().first
+        return try #require(block?.components(separatedBy: "```").first, "there is no code in \(language)")
+    }
+
+    @Test("the document has the Swift that is tested here")
+    func same() throws {
+        let own = try String(contentsOf: URL(filePath: #filePath), encoding: .utf8)
+        let sample = try #require(own.components(separatedBy: "// The sample.\n\n").last)
+        #expect(try code("swift") == "import Crypto\nimport Foundation\n\n" + sample)
+    }
+
+    @Test("Swift takes what is genuine, and nothing else")
+    func swift() {
+        func check(_ sent: Case) -> Bool {
             isGenuine(
-                body: Data(body.utf8), id: id, timestamp: timestamp, signatures: signatures ?? signature,
-                secret: secret, now: date)
+                body: Data(sent.body.utf8), id: sent.id, timestamp: sent.timestamp, signatures: sent.signatures,
+                secret: sent.secret, now: Date(timeIntervalSince1970: sent.now))
         }
-        #expect(check() && check(signatures: "v1,AAAA \(signature)") && check(at: now + 299) && check(at: now - 299))
-        #expect(!check(at: now + 300) && !check(at: now - 300))
-        #expect(!check(#"{"id":"a-2"}"#) && !check(id: "a-2") && !check(timestamp: "1790000001"))
-        #expect(!check(timestamp: "soon") && !check(secret: "whsec_?") && !check(secret: "whsec_AAEC"))
-        #expect(!check(signatures: "") && !check(signatures: "v1,?"))
-        #expect(!check(signatures: String(signature.dropFirst(3))))
+        #expect(Self.genuine.allSatisfy(check))
+        #expect(!Self.others.contains(where: check) && !check(Case().with { $0.secret = "whsec_?" }))
+    }
+
+    @Test("Python takes what is genuine, and nothing else", .enabled(if: hasProgram("python3"), "no python3 in PATH"))
+    func python() throws {
+        let answers = """
+            import json, sys
+            names = ["id", "timestamp", "signatures", "secret", "now"]
+            with open(sys.argv[1]) as file:
+                cases = json.load(file)
+            print(json.dumps([is_genuine(c["body"].encode(), *(c[name] for name in names)) for c in cases]))
+
+            """
+        try check("python3", "sample.py", code("python") + "\n" + answers)
+    }
+
+    @Test("JavaScript takes what is genuine, and nothing else", .enabled(if: hasProgram("node"), "no node in PATH"))
+    func javaScript() throws {
+        let answers = """
+            import { readFileSync } from "node:fs";
+            const names = ["id", "timestamp", "signatures", "secret", "now"];
+            const cases = JSON.parse(readFileSync(process.argv[2]));
+            const answer = (c) => isGenuine(Buffer.from(c.body), ...names.map((name) => c[name]));
+            console.log(JSON.stringify(cases.map(answer)));
+
+            """
+        try check("node", "sample.mjs", code("javascript") + "\n" + answers)
+    }
+
+    /// Has a program answer for all cases.
+    private func check(_ program: String, _ name: String, _ code: String) throws {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "webhook-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let (source, cases) = (folder.appending(path: name), folder.appending(path: "cases.json"))
+        try Data(code.utf8).write(to: source)
+        try JSONEncoder().encode(Self.genuine + Self.others).write(to: cases)
+        let (process, output) = (Process(), Pipe())
+        process.executableURL = URL(filePath: "/usr/bin/env")
+        process.arguments = [program, source.path, cases.path]
+        process.standardOutput = output
+        try process.run()
+        let answer = output.fileHandleForReading.readDataToEndOfFile()
+        process.waitUntilExit()
+        let expected = Self.genuine.map { _ in true } + Self.others.map { _ in false }
+        #expect(try JSONDecoder().decode([Bool].self, from: answer) == expected)
+    }
+}
+
+/// Whether a program is in `PATH`.
+private func hasProgram(_ name: String) -> Bool {
+    (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":").contains {
+        FileManager.default.isExecutableFile(atPath: "\($0)/\(name)")
     }
 }
 

@@ -22,8 +22,7 @@ extension CKDatabase {
         try await service.modifyZones(saving: [zone], deleting: []).savedItem()
     }
 
-    /// Deletes a zone with all that is in it.
-    /// - Throws: `zoneNotFound` if there is none.
+    /// Deletes a zone with all that is in it; one that is not there is no error.
     @discardableResult
     public func deleteRecordZone(withID recordZoneID: CKRecordZone.ID) async throws -> CKRecordZone.ID {
         try await service.modifyZones(saving: [], deleting: [recordZoneID]).deletedID()

@@ -215,7 +215,7 @@ extension DatabaseService {
         }
     }
 
-    /// Creates zones that do not exist, and deletes zones with all their records, as many in a request as it takes.
+    /// Creates zones that are not there, and deletes those that are with their records, in as few requests as it takes.
     /// - Throws: where the first request failed. Later the zones that are left get its error one by one: what was done
     ///   before is told.
     func modifyZones(
@@ -259,8 +259,8 @@ extension DatabaseService {
         return zip(operations, members).map { operation, json in
             let (id, isSave) = operation
             let error = mapping.item(json)
-            guard isSave else { return .deleted(id, error.map { .failure($0) } ?? .success(())) }
-            if let error { return .saved(id, .failure(error)) }
+            if !isSave, error == nil || error?.code == .zoneNotFound { return .deleted(id, .success(())) }
+            if let error { return Self.failed(operation, error) }
             return .saved(id, Result { try RecordReader.zone(json) })
         }
     }

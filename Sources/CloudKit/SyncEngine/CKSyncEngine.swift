@@ -263,7 +263,7 @@ extension CKSyncEngine {
             if isNew { schedule { $0.fetchWanted(at: $1) } }
             return
         }
-        let listener = try? SyncListener(service, state) { [weak self] event in
+        let listener = try? await SyncListener(service, state) { [weak self] event in
             switch event {
             case .changed: self?.schedule { $0.fetchWanted(at: $1) }
             case .ended: self?.endListening { $0.listeningFailed(at: $1) }

@@ -18,12 +18,18 @@ final class SyncListener: Sendable {
         case ended
     }
 
-    /// Listens from the state's place in the log on.
-    /// - Throws: where nobody is signed in.
+    /// Listens from the state's place in the log on, or from its end where the state has none: what was told before is
+    /// in the fetch that follows.
+    /// - Throws: where nobody is signed in, or the end cannot be found out.
     init(
         _ database: DatabaseService, _ state: CKSyncEngine.State, tell: @escaping @Sendable (Event) -> Void
-    ) throws(CKError) {
-        reader = NotificationReader(try database.account.session().session, since: state.current.notificationToken)
+    ) async throws {
+        let session = try database.account.session().session
+        if state.current.notificationToken == nil {
+            let end = try await session.notificationPage("changes", since: nil, fromEnd: true)
+            state.note(notificationToken: end.token)
+        }
+        reader = NotificationReader(session, since: state.current.notificationToken)
         // As Apple's payloads have it, which is not the raw value of the scope.
         let scope: Int64 = database.scope == .shared ? 3 : 1
         let task = Task { [reader] in
@@ -37,7 +43,7 @@ final class SyncListener: Sendable {
                     }
                 }
             } catch {
-                // A listener that begins again does so with what the server keeps, after a fetch of everything.
+                // A listener that begins again does so at the end, and a fetch of everything follows.
                 state.note(notificationToken: nil)
                 tell(.ended)
             }

@@ -60,10 +60,9 @@ struct SyncSend {
             case .saved(let id, .failure(let error)):
                 let zone = zones[id] ?? CKRecordZone(zoneID: id)
                 failedSaves.append(.init(zone: zone, error: note(error, id, .saveZone(zone), &outcome)))
-            case .deleted(let id, .failure(let error)) where service.mapping.error(error).code != .zoneNotFound:
+            case .deleted(let id, .failure(let error)):
                 failedDeletes[id] = note(error, id, .deleteZone(id), &outcome)
-            case .deleted(let id, _):
-                // A zone that is gone already is what was wanted.
+            case .deleted(let id, .success):
                 deleted.append(id)
                 outcome.ended.append(.deleteZone(id))
             }

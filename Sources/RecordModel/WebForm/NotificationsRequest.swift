@@ -6,8 +6,10 @@ package struct NotificationsRequest: WebRequest, Hashable {
     /// How long a long poll waits at most, in seconds.
     private static let secondsMax = 30
 
-    /// Where to go on; nil begins with the first notification that is kept.
+    /// Where to go on; nil begins with the first notification that is kept, or at the end.
     package var syncToken: String?
+    /// Whether what has no token begins with what comes next.
+    package var beginsAtEnd = false
     /// The device that reads: it is not told of its own changes.
     package var clientID: String?
     /// Notifications of a page.
@@ -23,6 +25,7 @@ package struct NotificationsRequest: WebRequest, Hashable {
         try service { () throws(FormError) in
             let form = try Form(json)
             syncToken = try form.token("syncToken")
+            beginsAtEnd = try form.bool("fromEnd") ?? false
             limit = try form.resultsLimit() ?? limit
             if let name = try form.token("clientId") {
                 try at("clientId") { () throws(FormError) in try Names.checkPrintable(name) }

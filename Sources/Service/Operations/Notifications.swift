@@ -17,13 +17,20 @@ package struct Notifications: WatchedFeed {
     private let accountID: String
     /// The device that reads: it is not told of its own changes.
     private let client: String?
+    /// Whether what has no token begins with what comes next.
+    private let beginsAtEnd: Bool
 
     /// For one request.
-    package init(_ service: RecordService, _ store: StoreKey, accountID: String, client: String?) {
+    /// - Parameter beginsAtEnd: a page without a token is empty, with the token of the end; else it begins with the
+    ///   first notification that is kept.
+    package init(
+        _ service: RecordService, _ store: StoreKey, accountID: String, client: String?, beginsAtEnd: Bool = false
+    ) {
         self.service = service
         self.store = store
         self.accountID = accountID
         self.client = client
+        self.beginsAtEnd = beginsAtEnd
     }
 
     /// As limits, logs and events name what is watched.
@@ -64,8 +71,10 @@ package struct Notifications: WatchedFeed {
     package func changes(
         since token: String?, limit: Int, by deadline: Deadline
     ) async throws(RequestFailure) -> ShardAnswer {
-        let answer = try await page(
-            after: try await SealedPosition.notifications.open(token, in: service), limit: limit, by: deadline)
+        let position = try await SealedPosition.notifications.open(token, in: service)
+        let isEnd = position == nil && beginsAtEnd
+        if isEnd { try await service.node.require(.webhooks, for: "fromEnd needs", in: group) }
+        let answer = try await page(after: position, limit: isEnd ? 0 : limit, by: deadline)
         guard let expiry = answer.expiry else {
             service.requests.told(answer.changes, container: store.container, store.environment)
             return answer
@@ -79,7 +88,9 @@ package struct Notifications: WatchedFeed {
     }
 
     /// A page of the log, or why a place cannot be followed.
-    /// - Parameter position: a token, opened; nil begins with the first notification that is kept.
+    /// - Parameters:
+    ///   - position: a token, opened; nil begins with the first notification that is kept.
+    ///   - limit: 0 asks for the token of the end.
     func page(
         after position: [UInt8]?, limit: Int, by deadline: Deadline
     ) async throws(RequestFailure) -> ShardAnswer {

@@ -124,14 +124,16 @@ package final class ServiceSession: Sendable {
     /// - Parameters:
     ///   - action: `changes`, or `watch`, which is answered when there is something or after half a minute.
     ///   - token: where to begin; nil begins with the first that is kept.
+    ///   - fromEnd: without a token, asks for an empty page with that of the end. Servers that do not know this answer
+    ///     as without it.
     ///   - limit: the most notifications; nil for the server's.
     /// - Throws: as `send`.
     package func notificationPage(
-        _ action: String, since token: String?, limit: Int? = nil
+        _ action: String, since token: String?, fromEnd: Bool = false, limit: Int? = nil
     ) async throws -> NotificationPage {
         let body = JSONValue.members([
-            "syncToken": token.map { .string($0) }, "clientId": .string(clientID),
-            "resultsLimit": limit.map { .integer(Int64($0)) },
+            "syncToken": token.map { .string($0) }, "fromEnd": fromEnd ? .bool(true) : nil,
+            "clientId": .string(clientID), "resultsLimit": limit.map { .integer(Int64($0)) },
             "timeout": action == "watch" ? .integer(30) : nil,
         ])
         var request = ServiceRequest(.post, "\(pushPath)/\(action)", body: body.serialized(), isRepeatable: true)

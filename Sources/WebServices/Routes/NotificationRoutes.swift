@@ -45,7 +45,7 @@ struct NotificationRoutes {
         let form = isStream ? try NotificationsRequest(query: call) : try body.form()
         let ofURL = try call.clientID()
         let notifications = Notifications(
-            service, store, accountID: accountID, client: form.clientID ?? ofURL)
+            service, store, accountID: accountID, client: form.clientID ?? ofURL, beginsAtEnd: form.beginsAtEnd)
         switch action {
         case .changes:
             return Reply(
@@ -63,6 +63,11 @@ extension NotificationsRequest {
     fileprivate init(query call: WebCall) throws(RequestFailure) {
         self.init()
         syncToken = call.url["syncToken"].flatMap { $0.isEmpty ? nil : $0 }
+        switch call.url["fromEnd"] ?? "" {
+        case "true": beginsAtEnd = true
+        case "false", "": break
+        default: throw .badRequest("fromEnd: true or false is expected")
+        }
         guard let text = call.url["resultsLimit"] else { return }
         guard let number = Int(text), number > 0 else {
             throw .badRequest("resultsLimit: a whole number above 0 is expected")

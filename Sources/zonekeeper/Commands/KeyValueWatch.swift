@@ -96,7 +96,7 @@ struct FeedWatching {
     /// - Parameters:
     ///   - key: the member that holds a page's entries.
     ///   - since: the token to begin after; nil for after everything that is there now.
-    ///   - changes: reads a page of the whole feed.
+    ///   - changes: reads a page of the whole feed, or of what brings its end sooner.
     ///   - show: is given each page that has entries, and these.
     mutating func follow(
         _ key: String, since: String?, on connection: Connection,

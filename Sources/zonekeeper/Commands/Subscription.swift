@@ -207,8 +207,9 @@ struct NotificationsWatchCommand: ClientCommand {
                     "resultsLimit": .integer(Int64(min(left ?? .max, 200))),
                 ]))
         }
-        try await watching.follow("notifications", since: since, on: connection) {
-            try await connection.send(try connection.notificationsRequest("changes", $0)).checked()
+        try await watching.follow("notifications", since: since, on: connection) { body in
+            let end = JSONValue.members(["syncToken": body["syncToken"], "fromEnd": .bool(true)])
+            return try await connection.send(try connection.notificationsRequest("changes", end)).checked()
         } show: { page, found in
             Console.printPart(options.json ? page.plainText + "\n" : found.map { Self.line($0) + "\n" }.joined())
         }

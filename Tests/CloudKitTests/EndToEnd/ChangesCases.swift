@@ -15,12 +15,13 @@ extension EndToEnd {
             let record = try await database.save(note(1, in: zone))
             try await database.deleteRecordZone(withID: zone)
             #expect(await failure { try await database.recordZone(for: zone) }?.code == .zoneNotFound)
-            #expect(await failure { try await database.deleteRecordZone(withID: zone) }?.code == .zoneNotFound)
+            // As the tests of Apple's sample of the sync engine want it, one that is gone can be deleted once more.
+            try await database.deleteRecordZone(withID: zone)
             #expect(await failure { try await database.save(record) }?.code == .zoneNotFound)
             let both = try await database.modifyRecordZones(
                 saving: [CKRecordZone(zoneName: "a")], deleting: [CKRecordZone.ID(zoneName: "none")])
             #expect(both.saveResults.values.first?.code == nil)
-            #expect(both.deleteResults.values.first?.code == .zoneNotFound)
+            #expect(both.deleteResults.values.allSatisfy { $0.code == nil } && both.deleteResults.count == 1)
         }
 
         @Test("A zone of 1,000 records comes page by page, with a token after each; later only what changed")

@@ -259,6 +259,26 @@ extension EndToEnd {
             #expect(await failure { try await bob.engine.fetchChanges() }?.code == .networkFailure)
         }
 
+        @Test("An engine's first start does not read what the log of notifications keeps")
+        func firstStart() async throws {
+            let (one, other) = try await Cloud.devices()
+            try await one.privateCloudDatabase.save(CKDatabaseSubscription(subscriptionID: "the app's own"))
+            let ada = Device(one.privateCloudDatabase)
+            try await ada.save("a", "1")
+            var kept = other.notifications().makeAsyncIterator()
+            // The zone, and the record.
+            for _ in 0..<2 { #expect(try await kept.next() != nil) }
+            let bob = Device(other.privateCloudDatabase, clock: ManualTime().clock)
+            await bob.waitFor("didFetch", times: 2)
+            // It listens from the end on, which it knew before its second fetch began.
+            let token = try #require(bob.engine.state.current.notificationToken)
+            var rest = other.notifications(since: token).makeAsyncIterator()
+            try await ada.save("b", "2")
+            await bob.waitFor("didFetch", times: 3)
+            #expect(try await rest.next()?.sequence == 3)
+            #expect(bob.texts == ["a": "1", "b": "2"])
+        }
+
         @Test("A subscription to the database that somebody deleted is made again, and what changed meanwhile fetched")
         func subscriptionDeleted() async throws {
             let database = try await Cloud.container().privateCloudDatabase
