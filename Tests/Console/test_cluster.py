@@ -5,6 +5,7 @@ import re
 from playwright.sync_api import expect
 
 from conftest import PASSWORD
+from keys import Keys
 
 
 def test_a_container_is_made_once(server, open_page):
@@ -115,8 +116,9 @@ def test_a_users_subscriptions_are_listed_without_the_values_they_compare_with(s
     assert "serverErrorCode" not in str(app("subscriptions/modify", {"operations": [{"operationType": "create", "subscription": subscription}]}))
     app("subscriptions/modify", {"operations": [{"operationType": "create", "subscription": {"subscriptionID": "all", "subscriptionType": "database"}}]}, "private")
     page = open_page(restaurants.address("subscriptions"))
-    expect(page.get_by_text("Whose subscriptions?")).to_be_visible()
-    page.get_by_label("User").fill("subscriber")
+    everybody = page.get_by_role("table", name="Subscriptions of all users")
+    expect(everybody.get_by_role("row", name=re.compile("^all"))).to_contain_text("subscriber")
+    page.get_by_role("combobox", name="User").fill("subscriber")
     page.keyboard.press("Enter")
     table = page.get_by_role("table", name="Subscriptions of subscriber")
     row = table.get_by_role("row", name=re.compile("cheap"))
@@ -129,6 +131,31 @@ def test_a_users_subscriptions_are_listed_without_the_values_they_compare_with(s
     expect(table.get_by_role("row", name=re.compile("cheap"))).to_have_count(0)
     left = app("subscriptions/list", {})["subscriptions"]
     assert left == [], left
+
+
+def test_all_users_subscriptions_are_listed_and_counted_by_type(restaurants, open_page):
+    query = {"subscriptionType": "query", "firesOn": ["create"], "query": {"recordType": "Restaurant"}}
+    for user in ("first-of-all", "second-of-all"):
+        app = restaurants.app(user)
+        for name in ("new", "newer")[:1 if user == "first-of-all" else 2]:
+            subscription = {"subscriptionID": name, **query, "firesOnce": name == "newer"}
+            assert "serverErrorCode" not in str(app("subscriptions/modify", {"operations": [{"operationType": "create", "subscription": subscription}]}))
+    page = open_page(restaurants.address("subscriptions"))
+    types = page.get_by_role("table", name="Subscriptions by type").get_by_role("row", name=re.compile("Query"))
+    expect(types.get_by_role("cell")).to_have_text(["Query", "Public", "Restaurant", "3", "2"])
+    everybody = page.get_by_role("table", name="Subscriptions of all users")
+    expect(everybody.locator("tbody tr")).to_have_count(3)
+    expect(page.get_by_text("3 subscriptions shown, these are all")).to_be_visible()
+    # By keyboard: one user's, one of them deleted, and everybody's again.
+    keys = Keys(page)
+    keys.row(everybody.get_by_role("link", name="second-of-all").first)
+    table = page.get_by_role("table", name="Subscriptions of second-of-all")
+    expect(table.locator("tbody tr")).to_have_count(2)
+    keys.row(table.get_by_role("button", name="Delete newer"))
+    keys.enter(page.get_by_role("alertdialog").get_by_role("button", name="Delete subscription"))
+    expect(table.locator("tbody tr")).to_have_count(1)
+    keys.enter(page.get_by_role("button", name="Everybody"), "Shift+Tab")
+    expect(types.get_by_role("cell")).to_have_text(["Query", "Public", "Restaurant", "2", "2"])
 
 
 def test_the_cluster_shows_its_node_and_leaders(server, open_page):

@@ -6,7 +6,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
-SCREENS = ["records", "zones", "subscriptions", "preferences", "jobs", "types", "indexes", "roles", "schema", "access", "webhooks", "logs", "telemetry", "usage", "limits", "deploy", "reset", "users", "audit", "cluster", "loads", "team", "containers"]
+SCREENS = ["records", "zones", "feed", "subscriptions", "preferences", "jobs", "types", "indexes", "roles", "schema", "access", "webhooks", "logs", "telemetry", "usage", "limits", "deploy", "reset", "users", "audit", "cluster", "loads", "team", "containers"]
 
 
 def go(page, address):
