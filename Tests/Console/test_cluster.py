@@ -1,5 +1,7 @@
 """Containers, users, access, limits, audit, cluster, team."""
 
+import csv
+import json
 import re
 
 from playwright.sync_api import expect
@@ -91,8 +93,33 @@ def test_the_audit_has_the_newest_first(server, container, open_page):
     page.get_by_label("Search the log").fill(f"container {container.name}".upper())
     expect(rows).to_have_count(3)
     expect(page.get_by_text(re.compile("^records 1 to .*: chain intact"))).to_be_visible()
+    page.get_by_role("button", name="Export").click()
+    with page.expect_download() as coming:
+        page.get_by_role("menuitem", name="All that match as CSV").click()
+    with open(coming.value.path(), newline="") as file:
+        head, *lines = csv.reader(file)
+    assert coming.value.suggested_filename == "audit-changes.csv" and head[0] == "sequence"
+    assert [line[3] for line in lines] == ["limits.set", "limits.set", "container.create"], lines
     page.get_by_label("Search the log").fill("nobody did this")
     expect(page.get_by_text("No record matches")).to_be_visible()
+
+
+def test_usage_is_exported_as_a_table_and_as_lines(restaurants, open_page):
+    restaurants.save("Restaurant", {"name": "Osteria"}, "osteria")
+    page = open_page(restaurants.address("usage"))
+    keys = Keys(page)
+
+    def exported(item):
+        with page.expect_download() as coming:
+            keys.menu(page.get_by_role("button", name="Export"), item)
+        with open(coming.value.path()) as file:
+            return coming.value.suggested_filename, file.read().splitlines()
+
+    name, (line,) = exported("Databases as JSON lines")
+    database = json.loads(line)
+    assert name == f"usage-{restaurants.name}-databases.jsonl" and database["scope"] == "public" and database["records"] == 1
+    name, (head, line) = exported("Record types by database as CSV")
+    assert head.startswith("environment,scope,") and line.startswith("development,public,,,Restaurant,1,")
 
 
 def test_a_viewer_sees_what_they_did_themselves_in_the_audit(server, container, open_page):
