@@ -50,7 +50,9 @@ def test_a_zone_s_feed_page_by_page_and_live(ada, open_page):  # noqa: F811
     # The address says that it is followed, and from where.
     page.reload()
     expect(rows(page).first).to_contain_text("n007")
-    page.get_by_role("button", name="Stop following").click()
+    page.goto(ada.container.address("zones", db="private"))
+    page.get_by_role("link", name="Changes", exact=True).click()
+    expect(rows(page).first).to_contain_text("about n000")
     page.get_by_role("link", name="n000").click()
     expect(page.get_by_role("complementary").get_by_role("heading", name="n000")).to_be_visible()
 
