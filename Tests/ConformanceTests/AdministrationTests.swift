@@ -328,6 +328,12 @@ extension Conformance {
             #expect(try await home.admin("GET", limits)["effective"]?["requestsPerSecond"] == 50)
             _ = try await home.admin("GET", "limits")
             #expect(try await home.admin("GET", "audit?limit=2")["records"]?.array?.count == 2)
+            let table = try await home.adminCall("GET", "audit/export?order=newest&containing=limits.set")
+            #expect(table.status == 200 && table.text.hasPrefix("sequence,time,actor,action,"), "\(table)")
+            #expect(!table.text.contains("container.create"))
+            let lines = try await home.adminCall("GET", "audit/export?format=lines")
+            #expect(lines.text.contains(#""action":"container.create""#), "\(lines)")
+            expectFailure(try await home.adminCall("GET", "audit/export?format=xml"), 400, "BAD_REQUEST")
             func audit(_ query: String) async throws -> (page: JSONValue, numbers: [Int64]) {
                 let page = try await home.admin("GET", "audit?\(query)")
                 return (page, page["records"]?.array?.compactMap { $0["sequence"]?.integer } ?? [])

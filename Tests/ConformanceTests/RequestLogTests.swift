@@ -25,6 +25,14 @@ extension Conformance {
             let types = try await home.admin("GET", "usage?\(at)&types=true")
             let counted = types["databases"]?.array?.flatMap { $0["types"]?.array ?? [] } ?? []
             #expect(counted.contains { ($0["records"]?.integer ?? 0) > 0 })
+            for kind in ["databases", "zones", "types", "days"] {
+                let file = try await home.adminCall("GET", "usage/export?\(at)&of=\(kind)")
+                #expect(file.status == 200 && file.text.hasPrefix("environment,"), "\(file)")
+            }
+            let lines = try await home.adminCall("GET", "usage/export?\(at)&format=lines")
+            #expect(lines.text.contains(#"{"environment":"development","scope":"private","#), "\(lines)")
+            expectFailure(try await home.adminCall("GET", "usage/export?\(at)&of=audit"), 400, "BAD_REQUEST")
+            expectFailure(try await home.adminCall("GET", "usage/export?\(at)&format=json"), 400, "BAD_REQUEST")
             let health = try await home.admin("GET", "cluster/health")
             #expect(health["nodes"]?.array?.allSatisfy { $0["answers"] == true } == true)
         }

@@ -68,6 +68,48 @@ extension Conformance {
             #expect(told.contains { $0["action"]?.string == "subscription.delete" })
         }
 
+        @Test("an administrator lists what all users are told of, page by page, and counts it by type")
+        func administrationOfAll() async throws {
+            let home = try await Home.make(
+                .memory, schema: "DEFINE SCHEMA RECORD TYPE Note ( text STRING QUERYABLE, GRANT READ TO \"_world\" );")
+            var names: Set<String> = []
+            for _ in 0..<3 {
+                let user = try await home.makeUser()
+                names.insert(user.name)
+                var space = try await Space(in: home)
+                (space.session, space.user) = (user.session, user.recordName)
+                try await space.subscribe(Self.database("d"))
+                try await space.inPublic.subscribe([
+                    "subscriptionID": "q", "subscriptionType": "query", "firesOn": ["create"],
+                    "query": ["recordType": "Note", "filterBy": [Space.filter("text", "EQUALS", "secret")]],
+                ])
+            }
+            let path = "subscriptions?container=\(home.container)"
+            var (after, found, pages) = ("", [JSONValue](), 0)
+            repeat {
+                let page = try await home.admin("GET", path + "&limit=1&after=" + after)
+                found += page["subscriptions"]?.array ?? []
+                after = page["next"]?.string ?? ""
+                pages += 1
+            } while !after.isEmpty
+            #expect(pages >= 3)
+            #expect(Set(found.compactMap { $0["user"]?.string }) == names && found.count == 6)
+            #expect(Set(found.compactMap { $0["userRecordName"]?.string }).count == 3)
+            let counted = try await home.admin("GET", path + "&types=true")
+            #expect(
+                counted["types"] == [
+                    ["subscriptionType": "database", "database": "private", "subscriptions": 3, "users": 3],
+                    [
+                        "subscriptionType": "query", "database": "public", "recordType": "Note", "subscriptions": 3,
+                        "users": 3,
+                    ],
+                ])
+            #expect(counted["subscriptions"] == nil)
+            let production = try await home.admin("GET", path + "&environment=production")
+            #expect(production["subscriptions"]?.array == [] && production["next"] == nil)
+            expectFailure(try await home.adminCall("GET", path + "&after=elsewhere"), 400, "BAD_REQUEST")
+        }
+
         @Test("6. a zone subscription tells of a batch at least once, with zone and database", arguments: Door.allCases)
         func zone(door: Door) async throws {
             let space = try await Space(door).newZone()

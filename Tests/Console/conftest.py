@@ -1,6 +1,8 @@
 """The console in a real browser, against a real node. `scripts/test-console` runs this."""
 
+import base64
 import ctypes
+import hashlib
 import itertools
 import json
 import os
@@ -20,7 +22,6 @@ from urllib.parse import quote, urlencode
 import pytest
 from playwright.sync_api import expect, sync_playwright
 
-ROOT = Path(__file__).resolve().parents[2]
 PASSWORD = "correct horse battery staple"
 
 # Long enough for a machine that has other work: who waits, waits for a condition.
@@ -61,8 +62,11 @@ def end_with_parent():
 class Server:
     """A node of its own, with its data in a new folder."""
 
-    def __init__(self, program, folder, files=ROOT / "Sources/ConsoleFiles/Web"):
-        self.folder, self.program, self.files = Path(folder), program, files
+    # The console's files of a folder, while they are worked on; those in the program are kept by browsers.
+    files = os.environ.get("ZONEKEEPER_CONSOLE_FILES")
+
+    def __init__(self, program, folder):
+        self.folder, self.program = Path(folder), program
         self._tls = ssl._create_unverified_context()
         # Somebody else may have taken a port meanwhile.
         for attempt in range(5):
@@ -74,13 +78,14 @@ class Server:
 
     def _start(self, port, peer_port):
         self.port, self.url = port, f"https://127.0.0.1:{port}"
-        files = ["--console-files", self.files] if self.files else []
         self.process = self.run("serve", "--data", self.folder / "data", "--port", str(port), "--peer-port", str(peer_port),
-                                "--webhooks-allow-private-addresses", "--webhooks-allow-http", *files)
+                                "--webhooks-allow-private-addresses", "--webhooks-allow-http")
         return self.wait()
 
     def run(self, *arguments):
         """Starts the program; of the caller's environment it gets nothing that is about Zonekeeper."""
+        if self.files and arguments[0] == "serve":
+            arguments = [*arguments, "--console-files", self.files]
         environment = {name: value for name, value in os.environ.items() if not name.startswith("ZONEKEEPER_")}
         with open(self.folder / "log", "ab") as log:
             return subprocess.Popen([self.program, *arguments], stdout=log, stderr=subprocess.STDOUT, cwd=self.folder,
@@ -123,6 +128,13 @@ class Server:
     def link(self):
         return self.call("POST", "/admin/1/console/links")["url"]
 
+    def public_key_hash(self):
+        """Of the node's certificate, as Chromium has it."""
+        certificate = ssl.get_server_certificate(("127.0.0.1", self.port)).encode()
+        key = subprocess.run(["openssl", "x509", "-pubkey", "-noout"], input=certificate, check=True, stdout=subprocess.PIPE).stdout
+        bytes = subprocess.run(["openssl", "pkey", "-pubin", "-outform", "der"], input=key, check=True, stdout=subprocess.PIPE).stdout
+        return base64.b64encode(hashlib.sha256(bytes).digest()).decode()
+
 
 class Member(Server):
     """One node of a cluster."""
@@ -134,8 +146,7 @@ class Member(Server):
         self.start()
 
     def start(self):
-        self.process = self.run("serve", "--config", "cluster.json", "--node", str(self.number), "--console-files", ROOT / "Sources/ConsoleFiles/Web",
-                                *self.more)
+        self.process = self.run("serve", "--config", "cluster.json", "--node", str(self.number), *self.more)
 
     def kill(self):
         self.process.kill()
@@ -228,11 +239,13 @@ def cluster():
 
 
 @pytest.fixture(scope="session")
-def browser():
+def browser(server):
     with sync_playwright() as playwright:
         program = shutil.which("chromium")
         assert program, "there is no chromium"
-        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-dev-shm-usage"])
+        # A browser keeps no file that came by a certificate that it does not trust.
+        browser = playwright.chromium.launch(executable_path=program, args=[
+            "--no-sandbox", "--disable-dev-shm-usage", f"--ignore-certificate-errors-spki-list={server.public_key_hash()}"])
         yield browser
         browser.close()
 
@@ -285,16 +298,36 @@ def watch(page, origin):
     return problems
 
 
-@pytest.fixture
-def open_page(browser, server, signed_in):
-    """Opens pages, signed in; a test fails at its end where one of them met a problem."""
-    contexts, problems = [], []
-
-    def open_one(address="/console/", state=signed_in, **options):
+@pytest.fixture(scope="session")
+def new_context(browser):
+    def make(state, **options):
         context = browser.new_context(ignore_https_errors=True, storage_state=state, locale="en-GB", timezone_id="UTC",
                                       permissions=["clipboard-read", "clipboard-write"], **options)
         context.set_default_timeout(PATIENCE_MILLISECONDS)
-        contexts.append(context)
+        return context
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def usual_context(new_context):
+    """A context for pages that need nothing of their own: it has the console's files already. Tests leave nothing in it."""
+    context = new_context(None)
+    yield context
+    context.close()
+
+
+@pytest.fixture
+def open_page(new_context, usual_context, server, signed_in):
+    """Opens pages, signed in; a test fails at its end where one of them met a problem."""
+    contexts, problems = [], []
+    usual_context.add_cookies(signed_in["cookies"])
+
+    def open_one(address="/console/", state=signed_in, **options):
+        context = usual_context
+        if options or state is not signed_in:
+            context = new_context(state, **options)
+            contexts.append(context)
         page = context.new_page()
         problems.append(watch(page, server.url))
         page.goto(address if address.startswith("https:") else server.url + address)
@@ -303,6 +336,11 @@ def open_page(browser, server, signed_in):
     yield open_one
     for context in contexts:
         context.close()
+    if usual_context.pages:
+        devtools = usual_context.new_cdp_session(usual_context.pages[0])
+        devtools.send("Storage.clearDataForOrigin", {"origin": server.url, "storageTypes": "cookies,local_storage"})
+    for page in usual_context.pages:
+        page.close()
     assert [each for some in problems for each in some] == []
 
 

@@ -1,10 +1,13 @@
 """Containers, users, access, limits, audit, cluster, team."""
 
+import csv
+import json
 import re
 
 from playwright.sync_api import expect
 
 from conftest import PASSWORD
+from keys import Keys
 
 
 def test_a_container_is_made_once(server, open_page):
@@ -90,8 +93,33 @@ def test_the_audit_has_the_newest_first(server, container, open_page):
     page.get_by_label("Search the log").fill(f"container {container.name}".upper())
     expect(rows).to_have_count(3)
     expect(page.get_by_text(re.compile("^records 1 to .*: chain intact"))).to_be_visible()
+    page.get_by_role("button", name="Export").click()
+    with page.expect_download() as coming:
+        page.get_by_role("menuitem", name="All that match as CSV").click()
+    with open(coming.value.path(), newline="") as file:
+        head, *lines = csv.reader(file)
+    assert coming.value.suggested_filename == "audit-changes.csv" and head[0] == "sequence"
+    assert [line[3] for line in lines] == ["limits.set", "limits.set", "container.create"], lines
     page.get_by_label("Search the log").fill("nobody did this")
     expect(page.get_by_text("No record matches")).to_be_visible()
+
+
+def test_usage_is_exported_as_a_table_and_as_lines(restaurants, open_page):
+    restaurants.save("Restaurant", {"name": "Osteria"}, "osteria")
+    page = open_page(restaurants.address("usage"))
+    keys = Keys(page)
+
+    def exported(item):
+        with page.expect_download() as coming:
+            keys.menu(page.get_by_role("button", name="Export"), item)
+        with open(coming.value.path()) as file:
+            return coming.value.suggested_filename, file.read().splitlines()
+
+    name, (line,) = exported("Databases as JSON lines")
+    database = json.loads(line)
+    assert name == f"usage-{restaurants.name}-databases.jsonl" and database["scope"] == "public" and database["records"] == 1
+    name, (head, line) = exported("Record types by database as CSV")
+    assert head.startswith("environment,scope,") and line.startswith("development,public,,,Restaurant,1,")
 
 
 def test_a_viewer_sees_what_they_did_themselves_in_the_audit(server, container, open_page):
@@ -115,8 +143,9 @@ def test_a_users_subscriptions_are_listed_without_the_values_they_compare_with(s
     assert "serverErrorCode" not in str(app("subscriptions/modify", {"operations": [{"operationType": "create", "subscription": subscription}]}))
     app("subscriptions/modify", {"operations": [{"operationType": "create", "subscription": {"subscriptionID": "all", "subscriptionType": "database"}}]}, "private")
     page = open_page(restaurants.address("subscriptions"))
-    expect(page.get_by_text("Whose subscriptions?")).to_be_visible()
-    page.get_by_label("User").fill("subscriber")
+    everybody = page.get_by_role("table", name="Subscriptions of all users")
+    expect(everybody.get_by_role("row", name=re.compile("^all"))).to_contain_text("subscriber")
+    page.get_by_role("combobox", name="User").fill("subscriber")
     page.keyboard.press("Enter")
     table = page.get_by_role("table", name="Subscriptions of subscriber")
     row = table.get_by_role("row", name=re.compile("cheap"))
@@ -129,6 +158,31 @@ def test_a_users_subscriptions_are_listed_without_the_values_they_compare_with(s
     expect(table.get_by_role("row", name=re.compile("cheap"))).to_have_count(0)
     left = app("subscriptions/list", {})["subscriptions"]
     assert left == [], left
+
+
+def test_all_users_subscriptions_are_listed_and_counted_by_type(restaurants, open_page):
+    query = {"subscriptionType": "query", "firesOn": ["create"], "query": {"recordType": "Restaurant"}}
+    for user in ("first-of-all", "second-of-all"):
+        app = restaurants.app(user)
+        for name in ("new", "newer")[:1 if user == "first-of-all" else 2]:
+            subscription = {"subscriptionID": name, **query, "firesOnce": name == "newer"}
+            assert "serverErrorCode" not in str(app("subscriptions/modify", {"operations": [{"operationType": "create", "subscription": subscription}]}))
+    page = open_page(restaurants.address("subscriptions"))
+    types = page.get_by_role("table", name="Subscriptions by type").get_by_role("row", name=re.compile("Query"))
+    expect(types.get_by_role("cell")).to_have_text(["Query", "Public", "Restaurant", "3", "2"])
+    everybody = page.get_by_role("table", name="Subscriptions of all users")
+    expect(everybody.locator("tbody tr")).to_have_count(3)
+    expect(page.get_by_text("3 subscriptions shown, these are all")).to_be_visible()
+    # By keyboard: one user's, one of them deleted, and everybody's again.
+    keys = Keys(page)
+    keys.row(everybody.get_by_role("link", name="second-of-all").first)
+    table = page.get_by_role("table", name="Subscriptions of second-of-all")
+    expect(table.locator("tbody tr")).to_have_count(2)
+    keys.row(table.get_by_role("button", name="Delete newer"))
+    keys.enter(page.get_by_role("alertdialog").get_by_role("button", name="Delete subscription"))
+    expect(table.locator("tbody tr")).to_have_count(1)
+    keys.enter(page.get_by_role("button", name="Everybody"), "Shift+Tab")
+    expect(types.get_by_role("cell")).to_have_text(["Query", "Public", "Restaurant", "2", "2"])
 
 
 def test_the_cluster_shows_its_node_and_leaders(server, open_page):

@@ -338,7 +338,7 @@ def test_21_an_apps_requests_are_in_the_logs_telemetry_usage_and_subscription_ty
     keys.go("Usage")
     expect(page.get_by_role("row", name=re.compile("^Public")).get_by_role("cell").nth(1)).to_have_text("1")
     keys.go("Subscriptions")
-    keys.to(page.get_by_label("User"))
+    keys.to(page.get_by_role("combobox", name="User"))
     keys.type("keys-app")
     keys.press("Enter")
     expect(page.get_by_role("table", name="Subscriptions of keys-app").get_by_role("row", name=re.compile("cheap"))).to_contain_text("Query")

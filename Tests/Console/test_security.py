@@ -99,7 +99,7 @@ def test_nobody_frames_the_console(server, browser, signed_in, other_site):
 def test_a_sign_in_is_for_one_cluster_and_the_programs_own_files_are_whole(server, browser, signed_in):
     """Another node of this host, which serves the files in its program: it does not know the session, and has all of the pages."""
     folder = tempfile.TemporaryDirectory(prefix="zonekeeper-console-")
-    other = Server(server.program, folder.name, files=None)
+    other = Server(server.program, folder.name)
     try:
         context = browser.new_context(ignore_https_errors=True, storage_state=signed_in)
         page = context.new_page()

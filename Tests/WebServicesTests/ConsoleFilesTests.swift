@@ -59,6 +59,23 @@ struct ConsoleFilesTests {
         try await node.stop()
     }
 
+    @Test("the page names the state of all files, whose parts a browser may keep; of another state it gets today's")
+    func states() async throws {
+        let node = try await SingleNode.start(shards: 1)
+        let page = try await get(node, "/console").text
+        let app = try #require(page.firstMatch(of: #/src="(\/console\/files\/~[0-9a-f]{16})\/app.js"/#))
+        let kept = try await get(node, "\(app.1)/core/api.js")
+        #expect(kept.status == 200 && kept["cache-control"] == "public, max-age=31536000, immutable")
+        for other in ["/console/files/~0123456789abcdef/core/api.js", "/console/files/core/api.js"] {
+            let answer = try await get(node, other)
+            #expect(answer.status == 200 && answer.text == kept.text && answer["cache-control"] == "no-cache")
+        }
+        for missing in ["\(app.1)", "\(app.1)/none.js", "\(app.1)/~/core/api.js", "\(app.1)/%2e%2e/files.h"] {
+            #expect(try await get(node, missing).status == 404, "\(missing)")
+        }
+        try await node.stop()
+    }
+
     @Test("a client that takes gzip gets the same bytes packed, under another tag")
     func packed() async throws {
         let node = try await SingleNode.start(shards: 1)

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Directory
+import Foundation
 import NIOHTTP1
 import RecordModel
 import ServiceClient
@@ -148,6 +149,11 @@ struct AuditCommandTests {
                         }
                         #expect(newest == log.suffix(600).map(Self.json))
                         #expect(server.requests.suffix(2).map { $0.parameter("before") } == [nil, "735"])
+                        let file = folder + "/audit.csv"
+                        try await AuditExportCommand.parse(place + ["--actor", "ada", "--output", file]).run()
+                        let lines = try String(contentsOfFile: file, encoding: .utf8).split(separator: "\r\n")
+                        #expect(lines.count == 1_235 && lines.last?.hasPrefix("1234,1970-01-01T00:20:33.000Z,") == true)
+                        #expect(server.requests.last?.parameter("actor") == "ada")
                     } else {
                         let error = await #expect(throws: CommandFailure.self) { try await verify.run() }
                         #expect(error?.message.contains("record 1001 is not what it was") == true)

@@ -88,6 +88,8 @@ extension Administration {
     package var providers: ProviderAdministration { ProviderAdministration(administration: self) }
     /// With their limits.
     package var containers: ContainerAdministration { ContainerAdministration(administration: self) }
+    /// What users are told of.
+    package var subscriptions: SubscriptionAdministration { SubscriptionAdministration(administration: self) }
     /// The audit logs.
     package var audit: AuditAdministration { AuditAdministration(administration: self) }
     /// Times as users.

@@ -1,6 +1,6 @@
 import Cluster
 package import Directory
-package import RecordModel
+import RecordModel
 
 /// Containers: making and ending them, their keys, and what they are held to.
 package struct ContainerAdministration: Sendable {
@@ -116,37 +116,4 @@ package struct ContainerAdministration: Sendable {
     ]
 
     private static let versionLimits: Set = [ContainerLimit.recordVersionDays, .recordVersionsMax]
-
-    /// What a user is told of in a container's environment, by private and then by public data.
-    package func subscriptions(
-        of user: String, in key: SchemaKey
-    ) async throws(RequestFailure) -> (account: Account, subscriptions: [Subscription]) {
-        _ = try await administration.directory(with: key.container)
-        let account = try await administration.account(named: user)
-        let subscriber = DatabaseKey(privateDataOf: account, in: key)
-        var found: [Subscription] = []
-        for scope in [Scope.private, .public] {
-            found += try await Subscriptions.list(
-                of: subscriber, to: scope, in: service, by: service.deadline())
-        }
-        return (account, found)
-    }
-
-    /// Deletes one of a user's subscriptions to databases of a scope. The audit log names it before.
-    /// - Throws: `NOT_FOUND` where the user has no subscription of that name.
-    package func deleteSubscription(
-        _ id: String, to scope: Scope, of user: String, in key: SchemaKey
-    ) async throws(RequestFailure) {
-        _ = try await administration.directory(with: key.container)
-        let account = try await administration.account(named: user)
-        let subscriber = DatabaseKey(privateDataOf: account, in: key)
-        let found = try await Subscriptions.list(
-            of: subscriber, to: scope, ids: [id], in: service, by: service.deadline())
-        if found.isEmpty { throw .notFound("'\(user)' has no subscription '\(id)' to the \(scope.rawValue) database") }
-        let subject =
-            "\(AuditText.id(id)) of user \(AuditText.id(user)) in \(key.container) \(key.environment.rawValue)"
-        let event = AuditEvent(origin: administration.origin, action: "subscription.delete", subject: subject)
-        try await service.enter(DirectoryEntry(nil, events: [event]), by: service.deadline())
-        try await Subscriptions.delete(id, of: subscriber, to: scope, in: service, by: service.deadline())
-    }
 }

@@ -17,7 +17,7 @@ struct ExportText: Sendable {
     /// What comes before the first record.
     var head: [UInt8] {
         switch format {
-        case .csv: line(["recordName"] + columns)
+        case .csv: Self.line(["recordName"] + columns)
         case .json: Array("[".utf8)
         case .lines: []
         }
@@ -33,7 +33,7 @@ struct ExportText: Sendable {
         for record in records {
             let record = Self.withoutLinks(record)
             switch format {
-            case .csv: bytes += line([record["recordName"]?.string ?? ""] + columns.map { cell(of: record, $0) })
+            case .csv: bytes += Self.line([record["recordName"]?.string ?? ""] + columns.map { cell(of: record, $0) })
             case .json: bytes += Array((isFirst ? "\n" : ",\n").utf8) + record.serialized()
             case .lines: bytes += record.serialized() + [UInt8(ascii: "\n")]
             }
@@ -60,8 +60,9 @@ struct ExportText: Sendable {
         return Self.text(value, type: field["type"]?.string ?? "")
     }
 
-    private func line(_ cells: [String]) -> [UInt8] {
-        Array((cells.map(Self.quoted).joined(separator: ",") + "\r\n").utf8)
+    /// A line of a table.
+    static func line(_ cells: [String]) -> [UInt8] {
+        Array((cells.map(quoted).joined(separator: ",") + "\r\n").utf8)
     }
 
     /// A value as a cell has it: lists as JSON, times as such, places as `latitude,longitude`.
@@ -82,7 +83,7 @@ struct ExportText: Sendable {
     }
 
     /// A time that spreadsheets and browsers read; beyond the years 0 to 9999 its milliseconds since 1970.
-    private static func time(_ milliseconds: Int64) -> String {
+    static func time(_ milliseconds: Int64) -> String {
         guard (-62_167_219_200_000...253_402_300_799_999).contains(milliseconds) else { return String(milliseconds) }
         let rest = (milliseconds % 1_000 + 1_000) % 1_000
         let seconds = Date(timeIntervalSince1970: Double((milliseconds - rest) / 1_000)).formatted(.iso8601)

@@ -40,10 +40,8 @@ struct AdminRoute: Sendable {
         .init("PATCH", "containers", .init(.admin, .cluster)) { ContainerRoutes(request: $0).describe },
         .init("POST", "containers/restore", .dangerous(.cluster)) { ContainerRoutes(request: $0).restore },
         .init("POST", "containers/keys", .dangerous(.query)) { ContainerRoutes(request: $0).rotateKey },
-        .init("GET", "subscriptions", .init(.developer, .query)) { ContainerRoutes(request: $0).subscriptions },
-        .init("DELETE", "subscriptions", .init(.developer, .query)) {
-            ContainerRoutes(request: $0).deleteSubscription
-        },
+        .init("GET", "subscriptions", .init(.developer, .query)) { SubscriberRoutes(request: $0).list },
+        .init("DELETE", "subscriptions", .init(.developer, .query)) { SubscriberRoutes(request: $0).delete },
         .init("GET", "webhooks", .init(.developer, .query)) { WebhookRoutes(request: $0).list },
         .init("POST", "webhooks", .dangerous(.body)) { WebhookRoutes(request: $0).create },
         .init("PATCH", "webhooks", .dangerous(.body)) { WebhookRoutes(request: $0).change },
@@ -87,7 +85,9 @@ struct AdminRoute: Sendable {
         .init("GET", "limits/explain", .init(.viewer, .query)) { LimitRoutes(request: $0).explain },
         .init("GET", "usage", .init(.viewer, .query)) { UsageRoutes(request: $0).show },
         .init("GET", "usage/days", .init(.viewer, .query)) { UsageDayRoutes(request: $0).show },
+        .init("GET", "usage/export", .init(.viewer, .query)) { UsageRoutes(request: $0).export },
         .init("GET", "audit", .anyViewer) { AuditRoutes(request: $0).show },
+        .init("GET", "audit/export", .anyViewer) { AuditRoutes(request: $0).export },
         .init("GET", "requests", .anyViewer) { RequestRoutes(request: $0).list },
         .init("GET", "requests/trace", .anyViewer) { RequestRoutes(request: $0).trace },
         .init("GET", "requests/watch", .anyViewer) { RequestRoutes(request: $0).watch },

@@ -2,14 +2,28 @@ import Directory
 import RecordModel
 import Service
 
-/// `GET audit`: records of an audit log, oldest or newest first.
+/// `GET audit`: records of an audit log, oldest or newest first; `GET audit/export`: all of them as a file.
 struct AuditRoutes {
     let request: AdminRequest
 
     private static let recordsPerPageMax: UInt64 = 1_000
 
-    func show() async throws(RequestFailure) -> Reply {
-        let search = try search()
+    func show() async throws(RequestFailure) -> Reply { try await page(try search()) }
+
+    func export() async throws(RequestFailure) -> Reply {
+        var search = try search()
+        search.limit = Self.recordsPerPageMax
+        return try await ListExportReply(request: request, name: "audit-\(search.log.rawValue)") {
+            [self, search] place throws(RequestFailure) in
+            var search = search
+            if let place = place.flatMap({ UInt64($0) }) {
+                if search.before == nil { search.after = place } else { search.before = place }
+            }
+            return try await page(search)
+        }.reply(.audit)
+    }
+
+    private func page(_ search: AuditSearch) async throws(RequestFailure) -> Reply {
         switch try await request.administration.audit.page(search) {
         case .chain(let page):
             return Reply { writer in

@@ -73,41 +73,6 @@ struct ContainerRoutes {
         try await containers.restore(name)
         return Reply { $0.member("name", name) }
     }
-
-    /// `GET subscriptions`: what a user is told of in a container's environment. The values that a query compares with
-    /// are the user's, and stay out of the answer.
-    func subscriptions() async throws(RequestFailure) -> Reply {
-        let key = try request.url.schemaKey()
-        let (account, found) = try await containers.subscriptions(of: try request.url.need("user"), in: key)
-        return Reply { writer in
-            writer.members(of: key)
-            writer.member("user", account.name)
-            writer.list("subscriptions", found) { Self.write($0, to: &$1) }
-        }
-    }
-
-    /// `DELETE subscriptions`: takes one of a user's away, such as one that an app made by mistake.
-    func deleteSubscription() async throws(RequestFailure) -> Reply {
-        let (url, key) = (request.url, try request.url.schemaKey())
-        let (id, database) = (try url.need("id"), try url.need("database"))
-        guard let scope = Scope(rawValue: database), scope != .shared else {
-            throw .badRequest("database: 'private' or 'public' is expected, not '\(database)'")
-        }
-        try await containers.deleteSubscription(id, to: scope, of: try url.need("user"), in: key)
-        return .done("deleted", "subscriptionID", id)
-    }
-
-    private static func write(_ subscription: Subscription, to writer: inout JSONWriter) {
-        writer.member("subscriptionID", subscription.id)
-        writer.member("subscriptionType", subscription.kind.webName)
-        writer.member("database", subscription.scope.rawValue)
-        writer.optional("zone", subscription.zone)
-        writer.optional("recordType", subscription.query?.recordType ?? subscription.recordType)
-        guard subscription.kind == .query else { return }
-        writer.list("fields", (subscription.query?.filters ?? []).map { $0.field ?? "*" })
-        writer.list("firesOn", subscription.firing.names)
-        writer.member("firesOnce", subscription.firesOnce)
-    }
 }
 
 /// `/admin/1/limits`: what containers are held to.

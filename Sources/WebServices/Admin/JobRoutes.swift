@@ -72,11 +72,7 @@ struct JobRoutes {
         let format = job.format ?? .json
         let isWhole = offset == nil && length == nil
         var reply = Reply(body: [], contentType: isWhole ? format.contentType : "application/octet-stream")
-        let name = WebResponder.fileName("\(job.recordType).\(format.fileExtension)")
-        reply.headers = [
-            ("content-disposition", "attachment; filename=\"\(name)\""),
-            ("content-security-policy", "default-src 'none'; sandbox"), ("x-content-type-options", "nosniff"),
-        ]
+        reply.headers = Self.headers(ofFile: "\(job.recordType).\(format.fileExtension)")
         reply.streamBytes = Int(clamping: end - begin)
         reply.stream = { [jobs] writer in
             var (part, place) = (first[...], begin)
@@ -93,10 +89,19 @@ struct JobRoutes {
         }
         return reply
     }
+
+    /// Of a file that a browser is to save and to do nothing else with.
+    static func headers(ofFile name: String) -> [(name: String, value: String)] {
+        [
+            ("content-disposition", "attachment; filename=\"\(WebResponder.fileName(name))\""),
+            ("content-security-policy", "default-src 'none'; sandbox"), ("x-content-type-options", "nosniff"),
+        ]
+    }
 }
 
 extension Job.Format {
-    fileprivate var contentType: String {
+    /// Of the file.
+    var contentType: String {
         switch self {
         case .csv: "text/csv; charset=UTF-8"
         case .json: "application/json; charset=UTF-8"
@@ -104,7 +109,8 @@ extension Job.Format {
         }
     }
 
-    fileprivate var fileExtension: String { self == .lines ? "jsonl" : rawValue }
+    /// Of the file's name.
+    var fileExtension: String { self == .lines ? "jsonl" : rawValue }
 }
 
 extension JSONValue {

@@ -3,14 +3,13 @@ import RecordModel
 import RecordStore
 import Service
 
-/// `GET usage`: a page of what a container's databases hold, by environment, user and zone.
+/// `GET usage`: a page of what a container's databases hold, by environment, user and zone; `GET usage/export`: all of
+/// it as a file.
 struct UsageRoutes {
     let request: AdminRequest
 
     func show() async throws(RequestFailure) -> Reply {
         let url = request.url
-        _ = try url.need("container")
-        let key = try url.schemaKey()
         let detail: UsageRequest.Detail =
             if try url.flag("verify") {
                 .recount
@@ -19,8 +18,33 @@ struct UsageRoutes {
             } else {
                 try url.flag("zones") ? .zones : .totals
             }
+        return try await page(after: url.text("after"), detail)
+    }
+
+    func export() async throws(RequestFailure) -> Reply {
+        let kind = try kind()
+        let name = "usage-\(try request.url.need("container"))-\(kind.rawValue)"
+        return try await ListExportReply(request: request, name: name) { [self] place throws(RequestFailure) in
+            switch kind {
+            case .days: try await UsageDayRoutes(request: request).show()
+            case .types: try await page(after: place, .types)
+            case .zones: try await page(after: place, .zones)
+            case .databases, .audit: try await page(after: place, .totals)
+            }
+        }.reply(kind)
+    }
+
+    /// What the parameter `of` asks for.
+    private func kind() throws(RequestFailure) -> ListExport.Kind {
+        guard let name = request.url.text("of") else { return .databases }
+        if let kind = ListExport.Kind(rawValue: name), kind != .audit { return kind }
+        throw .badRequest("of: 'databases', 'zones', 'types' or 'days' is expected, not '\(name)'")
+    }
+
+    private func page(after text: String?, _ detail: UsageRequest.Detail) async throws(RequestFailure) -> Reply {
+        let key = try request.url.schemaKey()
         let page = try await request.administration.usage.page(
-            of: key, user: url.text("user"), after: try position(in: key), detail)
+            of: key, user: request.url.text("user"), after: try position(text, in: key), detail)
         return Reply { writer in
             writer.members(of: key)
             writer.list("databases", page.databases) { Self.write($0, detail, to: &$1) }
@@ -42,8 +66,8 @@ struct UsageRoutes {
     }
 
     /// Where the page goes on, as `next` of the last one said. Names of owners have no slash; those of zones may.
-    private func position(in key: SchemaKey) throws(RequestFailure) -> UsagePosition? {
-        guard let text = request.url.text("after") else { return nil }
+    private func position(_ text: String?, in key: SchemaKey) throws(RequestFailure) -> UsagePosition? {
+        guard let text else { return nil }
         let parts = text.split(separator: "/", maxSplits: 2, omittingEmptySubsequences: false).map(String.init)
         guard parts.count >= 2, let scope = Scope(rawValue: parts[0]) else { throw RequestURL.wrongCursor(text) }
         let database = DatabaseKey(

@@ -16,6 +16,8 @@ struct ConsolePages: Sendable {
         var contentType: String
         /// The hexadecimal digits of the bytes' SHA-256.
         var hash: String
+        /// Whether it was asked for as a part of this very state of all files, and so never changes.
+        var isFixed = false
 
         init(path: String, bytes: [UInt8]) {
             self.bytes = bytes
@@ -45,22 +47,44 @@ struct ConsolePages: Sendable {
     }
 
     private enum Source {
-        case embedded([String: File])
+        /// Those of a state, which the page names in the URLs of the others: a browser keeps them, and asks for the
+        /// page alone.
+        case embedded([String: File], state: String)
         case folder(String)
     }
 
     private let source: Source
 
     /// Those in the binary.
-    static let embedded = ConsolePages(
-        source: .embedded(
-            Dictionary(
-                uniqueKeysWithValues: (0..<console_file_count()).map { index in
-                    let file = console_file_at(index)
-                    let path = String(cString: file.path)
-                    let bytes = Array(UnsafeBufferPointer(start: file.bytes, count: file.size))
-                    return (path, File(path: path, bytes: bytes))
-                })))
+    static let embedded: ConsolePages = {
+        let files = (0..<console_file_count()).map { index in
+            let file = console_file_at(index)
+            return (
+                path: String(cString: file.path), bytes: Array(UnsafeBufferPointer(start: file.bytes, count: file.size))
+            )
+        }
+        var hash = SHA256()
+        for file in files {
+            hash.update(data: Array(file.path.utf8))
+            hash.update(data: file.bytes)
+        }
+        let state = statePrefix + Hex.encode(Array(hash.finalize().prefix(8)))
+        let named = files.map { file in
+            let isPage = file.path == pageName
+            return (file.path, File(path: file.path, bytes: isPage ? page(file.bytes, naming: state) : file.bytes))
+        }
+        return ConsolePages(source: .embedded(Dictionary(uniqueKeysWithValues: named), state: state))
+    }()
+
+    /// The one page.
+    static let pageName = "index.html"
+    private static let statePrefix = "~"
+
+    private static func page(_ bytes: [UInt8], naming state: String) -> [UInt8] {
+        let folder = "/console/files/"
+        return Array(
+            String(decoding: bytes, as: UTF8.self).replacingOccurrences(of: folder, with: "\(folder)\(state)/").utf8)
+    }
 
     private init(source: Source) { self.source = source }
 
@@ -68,21 +92,27 @@ struct ConsolePages: Sendable {
     init(folder: String) { source = .folder(folder) }
 
     /// The file at a path below the console's folder.
-    /// - Parameter path: the names of folders and of the file.
+    /// - Parameter path: the names of folders and of the file, after the state of all files where a page named one. A
+    ///   page of another build gets what there is.
     func file(_ path: [String]) -> File? {
+        let state = path.first.flatMap { $0.hasPrefix(Self.statePrefix) ? $0 : nil }
+        let path = path.dropFirst(state == nil ? 0 : 1)
         let isPlain = path.allSatisfy { !$0.hasPrefix(".") && !$0.contains { $0 == "/" || $0 == "\0" } }
         guard isPlain, !path.isEmpty else { return nil }
         let name = path.joined(separator: "/")
         switch source {
-        case .embedded(let files): return files[name]
+        case .embedded(let files, let current):
+            var file = files[name]
+            file?.isFixed = state == current
+            return file
         case .folder(let folder):
             return FileManager.default.contents(atPath: "\(folder)/\(name)").map { File(path: name, bytes: Array($0)) }
         }
     }
 }
 
-// `GET /console...`: the console's files. `/console/files/<path>` is a file; each other path below `/console` is an
-// address within the console, which its one page shows.
+// `GET /console...`: the console's files. `/console/files/<path>` is a file, `/console/files/~<state>/<path>` the same;
+// each other path below `/console` is an address within the console, which its one page shows.
 extension WebResponder {
     func console(_ call: WebCall) throws(RequestFailure) -> Reply {
         guard call.request.method == .get || call.request.method == .head else {
@@ -91,7 +121,7 @@ extension WebResponder {
                 details: .methods(["GET", "HEAD"]))
         }
         let isFile = call.url.segments.dropFirst().first == "files"
-        let path = isFile ? Array(call.url.segments.dropFirst(2)) : ["index.html"]
+        let path = isFile ? Array(call.url.segments.dropFirst(2)) : [ConsolePages.pageName]
         guard let file = context.console.file(path) else {
             throw .notFound("the console has no file '\(path.joined(separator: "/"))'")
         }
@@ -108,6 +138,7 @@ extension WebResponder {
         var reply = Reply(
             status: isKnown ? 304 : 200, body: isKnown ? [] : packed ?? file.bytes, contentType: file.contentType)
         reply.headers = headers
+        reply.headers.append(("cache-control", file.isFixed ? "public, max-age=31536000, immutable" : "no-cache"))
         reply.headers.append(("etag", tag))
         reply.headers.append(("vary", "Accept-Encoding"))
         if packed != nil { reply.headers.append(("content-encoding", "gzip")) }
@@ -126,7 +157,6 @@ extension WebResponder {
 
     /// What holds a browser to these files: nothing runs, is loaded or is sent to that is not this server's own.
     private static let headers: [(name: String, value: String)] = [
-        ("cache-control", "no-cache"),
         (
             "content-security-policy",
             "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; "

@@ -1,12 +1,14 @@
 import ArgumentParser
 import Directory
+import Foundation
 import RecordModel
+import Service
 import ServiceClient
 
 struct AuditCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "audit", abstract: "Show the audit log, and verify that nothing in it was changed.",
-        subcommands: [AuditShowCommand.self, AuditVerifyCommand.self])
+        subcommands: [AuditShowCommand.self, AuditExportCommand.self, AuditVerifyCommand.self])
 }
 
 /// Which of the two audit logs a command reads.
@@ -37,14 +39,7 @@ struct AuditShowCommand: ClientCommand {
     @Flag(help: "Every record instead.")
     var all = false
 
-    @Option(help: ArgumentHelp("Only what this actor did, such as 'administrator ada (console)'.", valueName: "name"))
-    var actor: String?
-
-    @Option(help: ArgumentHelp("Only this action, such as 'schema.deploy'.", valueName: "name"))
-    var action: String?
-
-    @Option(help: ArgumentHelp("Only records with this text in a column, in any case.", valueName: "text"))
-    var containing: String?
+    @OptionGroup var filters: AuditFilters
 
     func validate() throws {
         if [last != nil, after != nil, all].count(where: \.self) > 1 {
@@ -54,7 +49,6 @@ struct AuditShowCommand: ClientCommand {
     }
 
     func run(on connection: Connection) async throws {
-        let filters = AuditFilters(actor: actor, action: action, containing: containing)
         let pages = AuditPages(connection: connection, log: choice.log, filters: filters)
         var printer = AuditPrinter(isJSON: options.json)
         if after == nil, !all {
@@ -67,12 +61,53 @@ struct AuditShowCommand: ClientCommand {
     }
 }
 
-/// Which records a command is to be shown.
-struct AuditFilters: Hashable {
+/// Which records a command is about.
+struct AuditFilters: ParsableArguments {
+    @Option(help: ArgumentHelp("Only what this actor did, such as 'administrator ada (console)'.", valueName: "name"))
     var actor: String?
+
+    @Option(help: ArgumentHelp("Only this action, such as 'schema.deploy'.", valueName: "name"))
     var action: String?
+
+    @Option(help: ArgumentHelp("Only records with this text in a column, in any case.", valueName: "text"))
     var containing: String?
 }
+
+struct AuditExportCommand: ClientCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "export", abstract: "Write the records of an audit log that match to a file, the oldest first.",
+        discussion: """
+            csv is a table for spreadsheets, lines has the JSON of a record on each line. Without filters it is the \
+            whole log, with the hashes by which `audit verify` computes its chain.
+            """)
+
+    @OptionGroup var options: ClientOptions
+    @OptionGroup var choice: AuditChoice
+    @OptionGroup var filters: AuditFilters
+
+    @Option(help: "How records are written.")
+    var format = ListExport.Format.csv
+
+    @Option(
+        name: [.short, .long],
+        help: ArgumentHelp("The file to write; `-`, which is usual, is standard output.", valueName: "file"))
+    var output = "-"
+
+    func run(on connection: Connection) async throws {
+        let pages = AuditPages(connection: connection, log: choice.log, filters: filters)
+        try await OutputFile(path: output).write { file in
+            // Page by page, however long the log is.
+            var export = ListExport(.audit, as: format)
+            try file.write(contentsOf: export.head)
+            try await pages.each(after: 0) {
+                try file.write(contentsOf: export.page(.members(["records": .array($0.records)])))
+            }
+        }
+        if output != "-" { try show(.members(["file": .string(output)]), "wrote \(output)") }
+    }
+}
+
+extension ListExport.Format: ExpressibleByArgument {}
 
 /// Records of the audit log as they are printed, in as many pieces as there are pages.
 struct AuditPrinter {
@@ -263,7 +298,7 @@ struct AuditAnswer {
 struct AuditPages {
     var connection: Connection
     var log = AuditLog.changes
-    var filters = AuditFilters()
+    var filters: AuditFilters?
 
     private static let recordsPerPage = 500
 
@@ -284,7 +319,7 @@ struct AuditPages {
             "GET", "audit",
             parameters: [
                 "log": log.rawValue, "after": after, "before": before, "order": order, "limit": String(limit),
-                "actor": filters.actor, "action": filters.action, "containing": filters.containing,
+                "actor": filters?.actor, "action": filters?.action, "containing": filters?.containing,
             ]
         ).json()
         let records = try needed(response["records"]?.array, "records")

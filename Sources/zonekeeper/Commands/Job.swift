@@ -287,17 +287,7 @@ struct JobResultFile {
 
     func write(on connection: Connection) async throws {
         let total = job.amount("bytes") ?? 0
-        let draft = "\(output).part-\(UInt32.random(in: 0 ... .max))"
-        let file: FileHandle
-        if output == "-" {
-            file = .standardOutput
-        } else {
-            guard FileManager.default.createFile(atPath: draft, contents: nil, attributes: [.posixPermissions: 0o600]),
-                let made = FileHandle(forWritingAtPath: draft)
-            else { throw CommandFailure("\(draft) cannot be written") }
-            file = made
-        }
-        do {
+        try await OutputFile(path: output).write { file in
             var place: Int64 = 0
             while place < total {
                 let part = try await connection.administer(
@@ -310,12 +300,6 @@ struct JobResultFile {
                 try file.write(contentsOf: part)
                 place += Int64(part.count)
             }
-            guard output != "-" else { return }
-            try file.close()
-            guard rename(draft, output) == 0 else { throw CommandFailure("\(output) cannot be written") }
-        } catch {
-            if output != "-" { try? FileManager.default.removeItem(atPath: draft) }
-            throw error
         }
     }
 }

@@ -41,8 +41,8 @@ struct SubscriptionListCommand: ClientCommand {
     static let configuration = CommandConfiguration(
         commandName: "list", abstract: "List the user's subscriptions to a database.",
         discussion: """
-            With --user an administrator lists what another user is told of, in all databases; the values that their \
-            queries compare with are not shown.
+            An administrator lists with --user what another user is told of, in all databases, with --all what all users \
+            are told of, and counts that with --types; the values that queries compare with are not shown.
             """)
 
     @OptionGroup var options: ClientOptions
@@ -51,12 +51,21 @@ struct SubscriptionListCommand: ClientCommand {
     @Option(help: ArgumentHelp("List this user's, as an administrator.", valueName: "name"))
     var user: String?
 
+    @Flag(help: "List those of all users, as an administrator.")
+    var all = false
+
+    @Flag(help: "Count those of all users by type, as an administrator.")
+    var types = false
+
     func validate() throws {
-        if user != nil, database.isPublic { throw ValidationError("--user lists those to all databases") }
+        guard [user != nil, all, types, database.isPublic].count(where: \.self) > 1 else { return }
+        throw ValidationError("only one of --user, --all, --types and --public is expected")
     }
 
     func run(on connection: Connection) async throws {
         if let user { return try await list(of: user, on: connection) }
+        if all { return try await listAll(on: connection) }
+        if types { return try await countAll(on: connection) }
         let request = try connection.request(database.name, "subscriptions/list", .object([]))
         try list(
             try await connection.send(request).checked(), "subscriptions",
@@ -68,16 +77,76 @@ struct SubscriptionListCommand: ClientCommand {
             ])
     }
 
+    /// As an administrator sees them.
+    private static var columns: [Table.Column] {
+        [
+            ("ID", { $0.text("subscriptionID") }), ("TYPE", { $0.text("subscriptionType") }),
+            ("DATABASE", { $0.text("database") }), ("ZONE", { $0["zone"]?.string ?? "all" }),
+            ("RECORD TYPE", { $0["recordType"]?.string ?? "all" }),
+            ("FILTERS", { ($0["fields"]?.array ?? []).compactMap(\.string).joined(separator: " ") }),
+            ("FIRES ON", { ($0["firesOn"]?.array ?? []).compactMap(\.string).joined(separator: " ") }),
+        ]
+    }
+
     private func list(of user: String, on connection: Connection) async throws {
         try list(
             try await connection.administerPlace("GET", "subscriptions", parameters: ["user": user]), "subscriptions",
+            Self.columns)
+    }
+
+    private func listAll(on connection: Connection) async throws {
+        let found = try await connection.administerList(
+            "subscriptions",
+            parameters: ["container": try connection.container(), "environment": connection.settings.environment])
+        let user: Table.Column = ("USER", { $0["user"]?.string ?? $0.text("userRecordName") })
+        try show(.members(["subscriptions": .array(found)]), Table(found, [user] + Self.columns).text)
+    }
+
+    private func countAll(on connection: Connection) async throws {
+        var counts = SubscriptionCounts()
+        let place = (container: try connection.container(), environment: connection.settings.environment)
+        try await connection.administerPages(
+            "subscriptions",
+            parameters: ["container": place.container, "environment": place.environment, "types": "true"]
+        ) { counts.add($0) }
+        let table = Table(
+            counts.types,
             [
-                ("ID", { $0.text("subscriptionID") }), ("TYPE", { $0.text("subscriptionType") }),
-                ("DATABASE", { $0.text("database") }), ("ZONE", { $0["zone"]?.string ?? "all" }),
+                ("TYPE", { $0.text("subscriptionType") }), ("DATABASE", { $0.text("database") }),
                 ("RECORD TYPE", { $0["recordType"]?.string ?? "all" }),
-                ("FILTERS", { ($0["fields"]?.array ?? []).compactMap(\.string).joined(separator: " ") }),
-                ("FIRES ON", { ($0["firesOn"]?.array ?? []).compactMap(\.string).joined(separator: " ") }),
+                ("SUBSCRIPTIONS", { $0.text("subscriptions") }), ("USERS", { $0.text("users") }),
             ])
+        try show(.members(["types": .array(counts.types)]), table.text)
+    }
+}
+
+/// Subscriptions of a container's users by type: pages of the answer added up.
+struct SubscriptionCounts {
+    private var sums: [[String]: (type: JSONValue, subscriptions: Int64, users: Int64)] = [:]
+
+    mutating func add(_ page: JSONValue) {
+        for type in page["types"]?.array ?? [] {
+            let key = ["subscriptionType", "database", "recordType"].map { type.text($0) }
+            var sum = sums[key] ?? (type, 0, 0)
+            sum.subscriptions += type.amount("subscriptions") ?? 0
+            sum.users += type.amount("users") ?? 0
+            sums[key] = sum
+        }
+    }
+
+    /// As the server has them, the most frequent first.
+    var types: [JSONValue] {
+        let order = sums.keys.sorted {
+            let (left, right) = (sums[$0]?.subscriptions ?? 0, sums[$1]?.subscriptions ?? 0)
+            return left == right ? $0.lexicographicallyPrecedes($1) : left > right
+        }
+        return order.compactMap { sums[$0] }.map { sum in
+            .members([
+                "subscriptionType": sum.type["subscriptionType"], "database": sum.type["database"],
+                "recordType": sum.type["recordType"], "subscriptions": .integer(sum.subscriptions),
+                "users": .integer(sum.users),
+            ])
+        }
     }
 }
 

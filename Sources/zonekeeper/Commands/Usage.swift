@@ -1,5 +1,7 @@
 import ArgumentParser
+import Foundation
 import RecordModel
+import Service
 import ServiceClient
 
 struct UsageCommand: ClientCommand {
@@ -30,12 +32,24 @@ struct UsageCommand: ClientCommand {
     @Flag(help: "Show what was used on each of the last 90 days, and when the public data are full at that rate.")
     var days = false
 
+    @Option(help: "Write all of it, as csv or as lines of JSON: databases, or what --zones, --types or --days says.")
+    var export: ListExport.Format?
+
+    @Option(
+        name: [.short, .long],
+        help: ArgumentHelp("The file for --export; `-`, which is usual, is standard output.", valueName: "file"))
+    var output = "-"
+
     func validate() throws {
+        if export != nil ? verify : output != "-" {
+            throw ValidationError("--export: --output goes with it, and --verify does not")
+        }
         guard types || days, [zones || verify, types, days].count(where: \.self) > 1 else { return }
         throw ValidationError("--types and --days go with none of --zones, --verify and each other")
     }
 
     func run(on connection: Connection) async throws {
+        if let export { return try await write(as: export, on: connection) }
         if types { return try await showTypes(on: connection) }
         if days { return try await showDays(on: connection) }
         let answers = try await answers(on: connection)
@@ -44,6 +58,25 @@ struct UsageCommand: ClientCommand {
         for warning in report.warnings { Console.note("warning: \(warning)") }
         for difference in report.differences { Console.error(difference) }
         if !report.differences.isEmpty { throw ExitCode.failure }
+    }
+
+    private func write(as format: ListExport.Format, on connection: Connection) async throws {
+        let kind: ListExport.Kind = types ? .types : days ? .days : zones ? .zones : .databases
+        try await OutputFile(path: output).write { file in
+            try file.write(contentsOf: ListExport(kind, as: format).head)
+            _ = try await environments(on: connection) { container, environment in
+                var export = ListExport(kind, as: format)
+                try await connection.administerPages(
+                    days ? "usage/days" : "usage",
+                    parameters: [
+                        "container": container, "environment": environment, "user": user, "zones": zones.parameter,
+                        "types": types.parameter,
+                    ], isSlow: types
+                ) { try file.write(contentsOf: export.page($0)) }
+                try file.write(contentsOf: export.end())
+            }
+        }
+        if output != "-" { try show(.members(["file": .string(output)]), "wrote \(output)") }
     }
 
     /// What becomes of each environment that is asked for.

@@ -59,7 +59,9 @@ struct Answer: Sendable, CustomStringConvertible {
         json = (try? JSONParser.parse(body)) ?? .null
     }
 
-    var description: String { "HTTP \(status) \(String(decoding: body.prefix(2_000), as: UTF8.self))" }
+    var text: String { String(decoding: body, as: UTF8.self) }
+
+    var description: String { "HTTP \(status) \(text.prefix(2_000))" }
 
     func header(_ name: String) -> String? { headers.first { $0.0.lowercased() == name.lowercased() }?.1 }
 }

@@ -1,6 +1,7 @@
 /** Dialogs and menus. The browser keeps the focus in a dialog, and gives it back to what opened it. */
 import { signal } from "../core/signal.js";
 import { html, mount, twinsOf } from "../core/dom.js";
+import { addressOf } from "../core/api.js";
 import { asRequestError } from "../core/resource.js";
 import { button, errorBox, uniqueID } from "./parts.js";
 import { icon } from "./icon.js";
@@ -188,3 +189,12 @@ export function menuItem({ label: text, icon: name, onclick, href, isOn, danger,
 
 /** A line and a word between groups of a menu. @param {string} [text] */
 export const menuGroup = (text) => div({ class: "menu-group", role: "presentation" }, text ?? "");
+
+/**
+ * A menu of files that the server writes, page by page, whatever is shown of them.
+ * @param {() => {label: string, operation: string, query: Record<string, any>}[]} files
+ */
+export const exportMenu = (files) => menuButton({
+  label: "Export", icon: "down",
+  items: () => files().map(({ label: text, operation, query }) => menuItem({ label: text, onclick: () => html.a({ href: addressOf(operation, { query }), download: "" }).click() })),
+});

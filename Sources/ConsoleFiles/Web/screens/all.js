@@ -4,6 +4,7 @@ import { auditScreen } from "./audit.js";
 import { clusterScreen } from "./cluster.js";
 import { containersScreen } from "./containers.js";
 import { deployScreen, resetScreen } from "./deploy.js";
+import { feedScreen } from "./feed.js";
 import { indexesScreen } from "./indexes.js";
 import { jobsScreen } from "./jobs.js";
 import { limitsScreen } from "./limits.js";
@@ -30,6 +31,7 @@ export const screens = {
   containers: { title: "Containers", icon: "container", show: containersScreen },
   records: { title: "Records", icon: "records", show: recordsScreen, needsContainer: true },
   zones: { title: "Zones", icon: "zones", show: zonesScreen, needsContainer: true },
+  feed: { title: "Change Feed", icon: "feed", show: feedScreen, needsContainer: true },
   subscriptions: { title: "Subscriptions", icon: "bell", show: subscriptionsScreen, needsContainer: true, asks: ["GET /admin/1/subscriptions", { inEnvironment: true }] },
   jobs: { title: "Jobs", icon: "job", show: jobsScreen, needsContainer: true },
   preferences: { title: "Preferences", icon: "preferences", show: preferencesScreen, needsContainer: true },
@@ -54,7 +56,7 @@ export const screens = {
 
 /** @type {{label: string, needsContainer: boolean, names: string[]}[]} */
 export const groups = [
-  { label: "Data", needsContainer: true, names: ["records", "zones", "subscriptions", "preferences", "jobs"] },
+  { label: "Data", needsContainer: true, names: ["records", "zones", "feed", "subscriptions", "preferences", "jobs"] },
   { label: "Schema", needsContainer: true, names: ["types", "indexes", "roles", "schema"] },
   { label: "Container", needsContainer: true, names: ["access", "webhooks", "logs", "telemetry", "usage", "limits", "deploy", "reset"] },
   { label: "Server", needsContainer: false, names: ["containers", "users", "audit", "cluster", "loads", "team"] },

@@ -8,6 +8,7 @@ import { session } from "../core/session.js";
 import { useKeys } from "../core/keys.js";
 import { count, plural, time } from "../core/format.js";
 import { badge, button, copyable, empty, errorBox, screenHead, view } from "../elements/parts.js";
+import { exportMenu } from "../elements/dialog.js";
 import { table } from "../elements/table.js";
 
 const { a, div, input, nav, section, span } = html;
@@ -24,7 +25,8 @@ export function auditScreen() {
   const error = signal(null);
   let timer = 0;
   onCleanup(() => clearTimeout(timer));
-  const page = (before, signal) => call("GET /admin/1/audit", { signal, query: { log: log.value, order: "newest", limit: pageSize, before, containing: text.value, actor: actor.value } });
+  const question = () => ({ log: log.value, order: "newest", containing: text.value, actor: actor.value });
+  const page = (before, signal) => call("GET /admin/1/audit", { signal, query: { ...question(), limit: pageSize, before } });
   const take = (answer, isFirst) => {
     rows.value = isFirst ? answer.records : [...rows.peek(), ...answer.records];
     cursor.value = answer.cursor;
@@ -43,7 +45,9 @@ export function auditScreen() {
   };
   useKeys([{ key: "/", label: "Search", run: () => document.querySelector("#audit-filter")?.focus() }, { key: "r", label: "Load again", run: loaded.reload }]);
   return section(
-    screenHead({ title: "Audit", detail: seesAll() ? "Every change by an administrator, every sign-in, every refusal. Records form a chain of hashes." : "What you did yourself. An admin of the whole cluster sees everybody’s.", actions: [button({ label: "Refresh", icon: "refresh", onclick: loaded.reload })] }),
+    screenHead({ title: "Audit", detail: seesAll() ? "Every change by an administrator, every sign-in, every refusal. Records form a chain of hashes." : "What you did yourself. An admin of the whole cluster sees everybody’s.", actions: [
+      exportMenu(() => [["csv", "All that match as CSV"], ["lines", "All that match as JSON lines"]].map(([format, label]) => ({ label, operation: "GET /admin/1/audit/export", query: { ...question(), format } }))),
+      button({ label: "Refresh", icon: "refresh", onclick: loaded.reload })] }),
     nav({ class: "tabs", "aria-label": "Logs" }, [["changes", "Changes and sign-ins"], ["requests", "Refusals"]].map(([name, label]) => a({ href: address({ params: { log: name } }), "aria-current": () => (log.value === name ? "page" : null) }, label))),
     div({ class: "toolbar" }, input({ id: "audit-filter", type: "search", class: "search", "aria-label": "Search the log", placeholder: "Actor, action, subject, address…", value: place.peek().params.q ?? "", oninput: ({ target }) => {
       clearTimeout(timer);

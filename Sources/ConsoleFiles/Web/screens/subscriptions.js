@@ -1,64 +1,164 @@
-/** Subscriptions: what a user is told of. */
-import { computed, signal } from "../core/signal.js";
+/** Subscriptions: what users are told of; all of them, or one user's. */
+import { computed, effect, signal } from "../core/signal.js";
 import { html } from "../core/dom.js";
 import { call } from "../core/api.js";
-import { resource } from "../core/resource.js";
+import { asRequestError, resource } from "../core/resource.js";
 import { address, place, setParams } from "../core/router.js";
 import { denial } from "../core/session.js";
 import { useKeys } from "../core/keys.js";
-import { actionsColumn, badge, button, copyable, empty, screenHead, toast, uniqueID, view } from "../elements/parts.js";
+import { count, plural } from "../core/format.js";
+import { actionsColumn, badge, button, copyable, empty, errorBox, screenHead, toast, uniqueID, view } from "../elements/parts.js";
 import { confirm } from "../elements/dialog.js";
 import { table } from "../elements/table.js";
 
-const { a, code, datalist, div, input, label, option, p, section, span } = html;
+const { a, code, datalist, div, h2, input, label, option, p, section, span } = html;
+const pageSize = 100;
+/** Pages without a subscription that are passed over before the person is asked to go on. */
+const emptyPagesMax = 20;
 
 /** @type {Record<string, string>} */
 const kinds = { query: "Query", zone: "Zone", database: "Database" };
 
+/** @param {Record<string, any>} query @param {AbortSignal} [abort] */
+const ask = (query, abort) => call("GET /admin/1/subscriptions", { query: { container: place.peek().container, environment: place.peek().environment, ...query }, signal: abort });
+
+/** The next page that has a subscription, or the last one. @param {Record<string, any>} query @param {AbortSignal} [abort] */
+async function read(query, abort) {
+  let page = await ask({ ...query, limit: pageSize }, abort);
+  for (let passed = 0; page.subscriptions.length === 0 && page.next && passed < emptyPagesMax; passed += 1) page = await ask({ ...query, limit: pageSize, after: page.next }, abort);
+  return page;
+}
+
 export function subscriptionsScreen() {
   const user = computed(() => place.value.params.user ?? "");
-  const denied = () => denial("DELETE /admin/1/subscriptions", { inEnvironment: true });
-  const found = resource((abort) => {
-    const { container, environment } = place.value;
-    return user.value ? call("GET /admin/1/subscriptions", { query: { container, environment, user: user.value }, signal: abort }).then((answer) => answer.subscriptions) : null;
+  const rows = signal([]);
+  const next = signal(undefined);
+  const turn = signal(0);
+  const reload = () => (turn.value += 1);
+  const first = resource((abort) => (void turn.value, read({ user: user.value }, abort)));
+  effect(() => {
+    rows.value = first.data.value?.subscriptions ?? [];
+    next.value = first.data.value?.next;
   });
-  // Names that begin as what is typed; only who may see all users is helped so.
-  const typed = signal("");
-  const people = resource((abort) => (denial("GET /admin/1/users", { everywhere: true }) ? null : call("GET /admin/1/users", { query: { after: typed.value.slice(0, -1), limit: 20 }, signal: abort }).then((answer) => answer.users)));
-  const listID = uniqueID();
-  useKeys([{ key: "/", label: "Choose a user", run: () => document.querySelector("#subscriber")?.focus() }, { key: "r", label: "Load again", run: found.reload }]);
+  const error = signal(null);
+  const more = async () => {
+    const asked = first.data.peek();
+    try {
+      const page = await read({ after: next.peek() });
+      if (asked !== first.data.peek()) return;
+      rows.value = [...rows.peek(), ...page.subscriptions];
+      next.value = page.next;
+      error.value = null;
+    } catch (failure) {
+      error.value = asRequestError(failure);
+    }
+  };
+  useKeys([{ key: "/", label: "Choose a user", run: () => document.querySelector("#subscriber")?.focus() }, { key: "r", label: "Load again", run: reload }]);
   return section(
-    screenHead({ title: "Subscriptions", detail: "What a user is told of: by apps on their devices, in this container and environment.", actions: [button({ label: "Refresh", icon: "refresh", onclick: found.reload, denied: () => (user.value ? null : "Choose a user first.") })] }),
-    div({ class: "toolbar" }, label({ class: "inline" }, span("User"),
-      input({ id: "subscriber", list: listID, value: () => user.value, placeholder: "name", autocomplete: "off", spellcheck: "false",
-        oninput: (event) => (typed.value = event.target.value), onchange: (event) => setParams({ user: event.target.value.trim() }) })),
-      datalist({ id: listID }, () => (people.data.value ?? []).map(({ name }) => option({ value: name })))),
-    () => user.value ? null : empty({ icon: "bell", title: "Whose subscriptions?", text: "Subscriptions belong to a user. Choose one to see what they are told of.",
-      action: div({ class: "badges" }, () => (people.data.value ?? []).slice(0, 8).map(({ name }) => a({ class: "button", href: address({ params: { user: name } }) }, name))) }),
-    view(found, {
-      isEmpty: (list) => list.length === 0, empty: () => empty({ icon: "bell", title: `${user.peek()} has no subscription here`, text: "An app makes one with CKDatabase.save(_:), or zonekeeper subscription create." }),
-      show: (list) => [
-        table({ caption: `Subscriptions of ${user.value}`, key: (row) => `${row.database} ${row.subscriptionID}`, rows: () => list, columns: () => [
-          { label: "ID", cell: (row) => copyable(row.subscriptionID) },
-          { label: "Type", cell: (row) => badge(kinds[row.subscriptionType] ?? row.subscriptionType, row.subscriptionType === "query" ? "accent" : "") },
-          { label: "Database", cell: (row) => (row.database === "public" ? "Public" : "Private") },
-          { label: "Zone", cell: (row) => (row.zone ? code(row.zone) : span({ class: "muted" }, "all")) },
-          { label: "Record Type", cell: (row) => (row.recordType ? code(row.recordType) : span({ class: "muted" }, "all")) },
-          { label: "Compares", cell: (row) => (row.fields?.length ? span({ class: "chips" }, row.fields.map((name) => span({ class: "chip" }, name))) : span({ class: "unset", "aria-label": "nothing" }, "–")) },
-          { label: "Fires on", cell: (row) => span({ class: "badges" }, (row.firesOn ?? ["create", "update", "delete"]).map((name) => badge(name)), row.firesOnce ? badge("once", "warn") : null) },
-          { ...actionsColumn, cell: (row) => button({ label: `Delete ${row.subscriptionID}`, icon: "trash", kind: "plain", hides: true, denied, onclick: () => remove(row, user.peek(), found.reload) }) },
-        ] }),
+    screenHead({ title: "Subscriptions", detail: "What users are told of: by apps on their devices, in this container and environment.", actions: [button({ label: "Refresh", icon: "refresh", onclick: reload })] }),
+    div({ class: "toolbar" }, userField(user)),
+    () => (user.value ? null : typeCounts(turn)),
+    view(first, {
+      isEmpty: () => rows.value.length === 0 && !next.value,
+      empty: () => empty({ icon: "bell", title: user.peek() ? `${user.peek()} has no subscription here` : "Nobody has a subscription here", text: "An app makes one with CKDatabase.save(_:), or zonekeeper subscription create." }),
+      show: ({ user: name }) => [
+        subscriptionTable(rows, name ?? "", reload),
+        div({ class: "table-foot" }, span({ role: "status" }, () => `${plural(rows.value.length, "subscription")} shown${next.value ? "" : ", these are all"}`),
+          () => (error.value ? errorBox(error.value, { retry: more }) : next.value ? button({ label: "Load more", onclick: more }) : null)),
         p({ class: "hint" }, "Values that a query compares with are the user’s own, and not shown."),
       ],
     }));
 }
 
-/** @param {any} row @param {string} user @param {() => void} reload */
-const remove = (row, user, reload) => confirm({
-  title: `Delete ${row.subscriptionID}?`, action: "Delete subscription", text: `${user} is not told of this any more. Their app is not asked, and may make the subscription again.`,
+/** Whose are shown; nobody’s name is everybody. @param {import("../core/signal.js").Signal<string>} user */
+function userField(user) {
+  // Names that begin as what is typed; only who may see all users is helped so.
+  const typed = signal("");
+  const people = resource((abort) => (denial("GET /admin/1/users", { everywhere: true }) ? null : call("GET /admin/1/users", { query: { after: typed.value.slice(0, -1), limit: 20 }, signal: abort }).then((answer) => answer.users)));
+  const listID = uniqueID();
+  return [
+    label({ class: "inline" }, span("User"),
+      input({ id: "subscriber", list: listID, value: () => user.value, placeholder: "everybody", autocomplete: "off", spellcheck: "false",
+        oninput: (event) => (typed.value = event.target.value), onchange: (event) => setParams({ user: event.target.value.trim() }) })),
+    datalist({ id: listID }, () => (people.data.value ?? []).map(({ name }) => option({ value: name }))),
+    () => (user.value ? button({ label: "Everybody", icon: "close", kind: "plain", onclick: () => setParams({ user: null }) }) : null),
+  ];
+}
+
+/** @param {import("../core/signal.js").Signal<any[]>} rows @param {string} user whose they are; empty: everybody's @param {() => void} reload */
+function subscriptionTable(rows, user, reload) {
+  const denied = (row) => denial("DELETE /admin/1/subscriptions", { inEnvironment: true }) ?? (row.user ? null : "The account was deleted. What is left of it goes within two hours.");
+  return table({ caption: user ? `Subscriptions of ${user}` : "Subscriptions of all users", key: (row) => `${row.userRecordName} ${row.database} ${row.subscriptionID}`, rows: () => rows.value, isWindowed: true, columns: () => [
+    { label: "ID", cell: (row) => copyable(row.subscriptionID) },
+    ...(user ? [] : [{ label: "User", cell: (row) => (row.user ? a({ class: "link", href: address({ params: { user: row.user } }), title: `Only those of ${row.user}` }, row.user) : code({ class: "muted" }, row.userRecordName)) }]),
+    { label: "Type", cell: (row) => kindBadge(row) },
+    { label: "Database", cell: databaseName },
+    { label: "Zone", cell: (row) => (row.zone ? code(row.zone) : span({ class: "muted" }, "all")) },
+    { label: "Record Type", cell: recordType },
+    { label: "Compares", cell: (row) => (row.fields?.length ? span({ class: "chips" }, row.fields.map((name) => span({ class: "chip" }, name))) : span({ class: "unset", "aria-label": "nothing" }, "–")) },
+    { label: "Fires on", cell: (row) => span({ class: "badges" }, (row.firesOn ?? ["create", "update", "delete"]).map((name) => badge(name)), row.firesOnce ? badge("once", "warn") : null) },
+    { ...actionsColumn, cell: (row) => button({ label: `Delete ${row.subscriptionID}`, icon: "trash", kind: "plain", hides: true, denied: () => denied(row), onclick: () => remove(row, reload) }) },
+  ] });
+}
+
+const kindBadge = ({ subscriptionType }) => badge(kinds[subscriptionType] ?? subscriptionType, subscriptionType === "query" ? "accent" : "");
+const databaseName = ({ database }) => (database === "public" ? "Public" : "Private");
+const recordType = (row) => (row.recordType ? code(row.recordType) : span({ class: "muted" }, "all"));
+
+/**
+ * How many of each type there are: of the first users at once, of all where somebody asks for that.
+ * @param {import("../core/signal.js").Signal<number>} turn
+ */
+function typeCounts(turn) {
+  const counted = signal(/** @type {{types: any[], next?: string} | null} */ (null));
+  const isCounting = signal(false);
+  const first = resource((abort) => (void turn.value, ask({ types: true }, abort)));
+  effect(() => (counted.value = first.data.value ?? null));
+  const countOn = async () => {
+    const asked = first.data.peek();
+    isCounting.value = true;
+    try {
+      while (counted.peek()?.next && asked === first.data.peek()) {
+        const page = await ask({ types: true, after: counted.peek()?.next });
+        if (asked === first.data.peek()) counted.value = { types: added(counted.peek()?.types ?? [], page.types), next: page.next };
+      }
+    } catch (error) {
+      toast(asRequestError(error).message, "bad");
+    } finally {
+      isCounting.value = false;
+    }
+  };
+  return () => {
+    const found = counted.value;
+    if (!found?.types.length) return null;
+    return div({ class: "block" },
+      div({ class: "block-head" }, h2("By type"), found.next ? span({ class: "muted", role: "status" }, isCounting.value ? "Counting…" : "Of the first users only") : null,
+        found.next ? button({ label: "Count all", icon: "refresh", busy: () => isCounting.value, onclick: countOn }) : null),
+      table({ caption: "Subscriptions by type", key: typeKey, rows: () => found.types, columns: () => [
+        { label: "Type", cell: kindBadge }, { label: "Database", cell: databaseName }, { label: "Record Type", cell: recordType },
+        { label: "Subscriptions", class: "number", cell: (row) => count(row.subscriptions) }, { label: "Users", class: "number", cell: (row) => count(row.users) },
+      ] }));
+  };
+}
+
+const typeKey = (type) => `${type.database} ${type.subscriptionType} ${type.recordType ?? ""}`;
+
+/** Counts of two pages, which have no user in common, the most frequent first. @param {any[]} types @param {any[]} others */
+function added(types, others) {
+  const sums = new Map(types.map((type) => [typeKey(type), type]));
+  for (const other of others) {
+    const sum = sums.get(typeKey(other));
+    sums.set(typeKey(other), sum ? { ...sum, subscriptions: sum.subscriptions + other.subscriptions, users: sum.users + other.users } : other);
+  }
+  return [...sums.values()].sort((one, other) => other.subscriptions - one.subscriptions);
+}
+
+/** @param {any} row @param {() => void} reload */
+const remove = (row, reload) => confirm({
+  title: `Delete ${row.subscriptionID}?`, action: "Delete subscription", text: `${row.user} is not told of this any more. Their app is not asked, and may make the subscription again.`,
   submit: async () => {
     const { container, environment } = place.peek();
-    await call("DELETE /admin/1/subscriptions", { query: { container, environment, user, database: row.database, id: row.subscriptionID } });
+    await call("DELETE /admin/1/subscriptions", { query: { container, environment, user: row.user, database: row.database, id: row.subscriptionID } });
     reload();
     toast(`Deleted ${row.subscriptionID}`);
   },

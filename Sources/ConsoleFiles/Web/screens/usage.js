@@ -6,6 +6,7 @@ import { asRequestError, resource } from "../core/resource.js";
 import { address, place } from "../core/router.js";
 import { bytes, count, isUnlimited, plural, share } from "../core/format.js";
 import { badge, button, empty, meter, screenHead, toast, view } from "../elements/parts.js";
+import { exportMenu } from "../elements/dialog.js";
 import { barChart } from "../elements/chart.js";
 import { table } from "../elements/table.js";
 import { usageByDay, usageByType } from "./usagedetails.js";
@@ -49,7 +50,10 @@ export function usageScreen() {
     }
   };
   return section(
-    screenHead({ title: "Usage", detail: "What this environment’s databases hold, and what this month’s requests carried.", actions: [button({ label: "Count again", icon: "check", onclick: verify }), button({ label: "Refresh", icon: "refresh", onclick: first.reload })] }),
+    screenHead({ title: "Usage", detail: "What this environment’s databases hold, and what this month’s requests carried.", actions: [
+      exportMenu(() => [["databases", "Databases"], ["zones", "Zones"], ["types", "Record types by database"], ["days", "Days"]].flatMap(([of, label]) => [["csv", "CSV"], ["lines", "JSON lines"]].map(([format, name]) =>
+        ({ label: `${label} as ${name}`, operation: "GET /admin/1/usage/export", query: { container: place.peek().container, environment: place.peek().environment, of, format } })))),
+      button({ label: "Count again", icon: "check", onclick: verify }), button({ label: "Refresh", icon: "refresh", onclick: first.reload })] }),
     () => (verified.value ? div({ class: "notice", role: "status" }, verified.value) : null),
     view(first, {
       show: ({ transfer }) => [

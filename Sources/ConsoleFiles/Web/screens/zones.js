@@ -60,7 +60,7 @@ export function zonesScreen() {
           { label: "Records", class: "number", cell: (row) => count(row.records) },
           { label: "Data", class: "number", cell: (row) => bytes(row.bytes) },
           { label: "Assets", class: "number", cell: (row) => bytes(row.assetBytes) },
-          ...(isOwn.value ? [{ ...actionsColumn, cell: (row) => (row.name === ownName ? null : button({ label: `Delete ${row.name}`, icon: "trash", kind: "plain", hides: true, denied: () => denial(modifyZones), onclick: () => remove(row, found.reload) })) }] : []),
+          ...(isOwn.value ? [{ ...actionsColumn, cell: (row) => (row.name === ownName ? null : [a({ class: "link", href: address({ screen: "feed", params: { zone: row.name } }) }, "Changes"), " ", button({ label: `Delete ${row.name}`, icon: "trash", kind: "plain", hides: true, denied: () => denial(modifyZones), onclick: () => remove(row, found.reload) })]) }] : []),
         ] }),
     }));
 }

@@ -1,0 +1,80 @@
+import Directory
+import RecordModel
+import Service
+
+/// `/admin/1/subscriptions`: what the users of a container's environment are told of. The values that a query compares
+/// with are the user's, and stay out of the answers.
+struct SubscriberRoutes {
+    let request: AdminRequest
+    private var subscriptions: SubscriptionAdministration { request.administration.subscriptions }
+
+    /// One user's, or a page of all users'; with `types` how many of each type a page has.
+    func list() async throws(RequestFailure) -> Reply {
+        let (url, key) = (request.url, try request.url.schemaKey())
+        let (limit, counts) = (try url.pageLimit(), try url.flag("types"))
+        let user = url.text("user")
+        let page =
+            if let user {
+                try await subscriptions.page(of: user, in: key)
+            } else {
+                try await subscriptions.page(of: key, after: try position(), limit: limit)
+            }
+        return Reply { writer in
+            writer.members(of: key)
+            writer.optional("user", user)
+            if counts {
+                writer.list("types", page.counts) { Self.write($0, to: &$1) }
+            } else {
+                writer.array("subscriptions") { writer in
+                    for subscriber in page.subscribers {
+                        for subscription in subscriber.subscriptions {
+                            writer.object { Self.write(subscription, of: subscriber, to: &$0) }
+                        }
+                    }
+                }
+            }
+            writer.optional("next", page.next?.text)
+        }
+    }
+
+    private func position() throws(RequestFailure) -> SubscriberPosition? {
+        guard let text = request.url.text("after") else { return nil }
+        if let position = SubscriberPosition(text) { return position }
+        throw RequestURL.wrongCursor(text)
+    }
+
+    /// Takes one of a user's away, such as one that an app made by mistake.
+    func delete() async throws(RequestFailure) -> Reply {
+        let (url, key) = (request.url, try request.url.schemaKey())
+        let (id, database) = (try url.need("id"), try url.need("database"))
+        guard let scope = Scope(rawValue: database), scope != .shared else {
+            throw .badRequest("database: 'private' or 'public' is expected, not '\(database)'")
+        }
+        try await subscriptions.delete(id, to: scope, of: try url.need("user"), in: key)
+        return .done("deleted", "subscriptionID", id)
+    }
+
+    private static func write(_ count: SubscriptionAdministration.Count, to writer: inout JSONWriter) {
+        writer.member("subscriptionType", count.key.kind.webName)
+        writer.member("database", count.key.scope.rawValue)
+        writer.optional("recordType", count.key.recordType)
+        writer.member("subscriptions", count: count.subscriptions)
+        writer.member("users", count: count.users)
+    }
+
+    private static func write(
+        _ subscription: Subscription, of subscriber: SubscriptionAdministration.Subscriber, to writer: inout JSONWriter
+    ) {
+        writer.optional("user", subscriber.name)
+        writer.member("userRecordName", subscriber.recordName)
+        writer.member("subscriptionID", subscription.id)
+        writer.member("subscriptionType", subscription.kind.webName)
+        writer.member("database", subscription.scope.rawValue)
+        writer.optional("zone", subscription.zone)
+        writer.optional("recordType", subscription.query?.recordType ?? subscription.recordType)
+        guard subscription.kind == .query else { return }
+        writer.list("fields", (subscription.query?.filters ?? []).map { $0.field ?? "*" })
+        writer.list("firesOn", subscription.firing.names)
+        writer.member("firesOnce", subscription.firesOnce)
+    }
+}
