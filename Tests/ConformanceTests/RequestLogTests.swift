@@ -25,6 +25,8 @@ extension Conformance {
             let types = try await home.admin("GET", "usage?\(at)&types=true")
             let counted = types["databases"]?.array?.flatMap { $0["types"]?.array ?? [] } ?? []
             #expect(counted.contains { ($0["records"]?.integer ?? 0) > 0 })
+            let alerts = try await home.admin("GET", "alerts?\(at)")
+            #expect(alerts["rules"]?.array?.isEmpty == false && alerts["nodes"]?.array?.isEmpty == false)
             let health = try await home.admin("GET", "cluster/health")
             #expect(health["nodes"]?.array?.allSatisfy { $0["answers"] == true } == true)
         }

@@ -99,6 +99,7 @@ struct AdminRoute: Sendable {
         .init("GET", "jobs/state", .anyViewer) { JobRoutes(request: $0).state },
         .init("GET", "jobs/result", .anyViewer) { JobRoutes(request: $0).result },
         .init("GET", "telemetry", .anyViewer) { TelemetryRoutes(request: $0).show },
+        .init("GET", "alerts", .anyViewer) { AlertRoutes(request: $0).show },
         .init("GET", "providers", .init(.admin, .cluster)) { ProviderRoutes(request: $0).list },
         .init("POST", "providers", .dangerous(.cluster)) { ProviderRoutes(request: $0).set },
         .init("DELETE", "providers", .dangerous(.cluster)) { ProviderRoutes(request: $0).remove },
