@@ -195,6 +195,13 @@ struct CommandTests {
                 would add index QUERYABLE on T.f (it is built)
                 nothing was changed (--dry-run)
                 """)
+        let losing = try json(
+            #"{"version":4,"changes":[{"change":"remove field T.f","losesData":true,"records":1,"consequence":"gone"},"#
+                + #"{"change":"remove record type U","losesData":true,"recordsMax":200000}],"kept":[]}"#)
+        #expect(
+            SchemaPlanReport(losing, isDryRun: true).steps == [
+                "would remove field T.f: 1 record (gone)", "would remove record type U: at most 200,000 records",
+            ])
         #expect(!SchemaPlanReport(plan, isDryRun: false, showsKept: true).keepsGrants)
         let kept = try json(
             #"{"environment":"production","version":4,"changes":[],"#
