@@ -94,6 +94,28 @@ def test_a_role_may_read_and_write_at_once(restaurants, open_page):
     assert 'GRANT CREATE, WRITE TO "_icloud"' in restaurants.exported()
 
 
+def test_what_a_user_may_do_is_told_with_the_roles_by_which(restaurants, open_page):
+    restaurants.server.call("POST", "/admin/1/users", {"name": "may-ada"})
+    page = open_page(restaurants.address("roles"))
+    row = page.get_by_role("table", name="What the user may do").get_by_role("row", name=re.compile("^Restaurant"))
+    expect(row.get_by_role("cell").nth(1)).to_have_text("no")
+    expect(row.get_by_role("cell").nth(2)).to_have_text("by _world")
+    page.get_by_label("User", exact=True).fill("may-ada")
+    page.keyboard.press("Enter")
+    expect(row.get_by_role("cell").nth(1)).to_have_text("by _icloud")
+    expect(row.get_by_role("cell").nth(3)).to_have_text("own records, by _creator")
+    # It is in the address, and follows what is saved.
+    page.get_by_label("_icloud: Write Restaurant").check()
+    page.get_by_role("button", name="Save Changes").click()
+    page.get_by_role("dialog", name="Review changes").get_by_role("button", name="Save Changes").click()
+    expect(row.get_by_role("cell").nth(3)).to_have_text("by _creator, _icloud")
+    page.reload()
+    expect(page.get_by_label("User", exact=True)).to_have_value("may-ada")
+    page.get_by_label("User", exact=True).fill("nobody-there")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("alert")).to_contain_text("NOT_FOUND")
+
+
 def test_a_text_with_a_mistake_names_its_line(restaurants, open_page):
     page = open_page(restaurants.address("schema"))
     editor = page.get_by_role("textbox", name="Schema")

@@ -1,3 +1,4 @@
+import Authorization
 import Cluster
 package import Directory
 import RecordModel
@@ -83,6 +84,45 @@ package struct AccountAdministration: Sendable {
         let member = RoleMember(
             container: key.container, environment: key.environment, role: role, accountID: account.id)
         try await administration.change(isMember ? .addRoleMember(member) : .removeRoleMember(member))
+    }
+
+    /// What somebody may do with public records of a type: the roles by which, sorted; of their own records only, where
+    /// that is `_creator` alone.
+    package struct Rights: Sendable {
+        /// The record type's name.
+        package var type: String
+        /// The roles that let them make records.
+        package var create: [String]
+        /// Those that let them read records.
+        package var read: [String]
+        /// Those that let them change and delete records.
+        package var write: [String]
+    }
+
+    /// What a user may do with public records of each type of a schema.
+    /// - Parameter user: nil: somebody who has not signed in.
+    /// - Returns: the user's roles, sorted, and their rights by type.
+    package func rights(
+        of user: String?, in key: SchemaKey
+    ) async throws(RequestFailure) -> (roles: [String], rights: [Rights]) {
+        let directory = try await administration.directory(with: key.container)
+        var caller = Caller(user: nil)
+        if let user {
+            let account = try await administration.owner(named: user)
+            caller = Caller(
+                user: Account.userRecordName(accountID: account.id, container: key.container),
+                customRoles: directory.roles(
+                    of: account.id, container: key.container, environment: key.environment))
+        }
+        let rights = directory.schema(key).schema.normalized.types.map { type in
+            // A record that is not there yet has no creator.
+            func roles(_ permission: Permissions) -> [String] {
+                caller.grants(in: type, isCreator: permission != .create)
+                    .filter { $0.permissions.contains(permission) }.map(\.role).sorted()
+            }
+            return Rights(type: type.name, create: roles(.create), read: roles(.read), write: roles(.write))
+        }
+        return (caller.roles, rights)
     }
 
     // MARK: What names and addresses may be

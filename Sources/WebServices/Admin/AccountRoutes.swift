@@ -128,6 +128,23 @@ struct RoleRoutes {
         }
     }
 
+    /// `GET roles/explain`.
+    func explain() async throws(RequestFailure) -> Reply {
+        let (key, user) = (try request.url.schemaKey(), request.url.text("user"))
+        let (roles, rights) = try await accounts.rights(of: user, in: key)
+        return Reply { writer in
+            writer.members(of: key)
+            writer.optional("user", user)
+            writer.list("roles", roles)
+            writer.list("types", rights) { rights, writer in
+                writer.member("name", rights.type)
+                writer.list("create", rights.create)
+                writer.list("read", rights.read)
+                writer.list("write", rights.write)
+            }
+        }
+    }
+
     func add() async throws(RequestFailure) -> Reply {
         let json = try request.json()
         return try await set(try json.schemaKey(), try json.text("role"), try json.text("user"), isMember: true)

@@ -80,6 +80,7 @@ struct AdminRoute: Sendable {
         .init("PATCH", "keys", .dangerous(.oldKey)) { KeyRoutes(request: $0).change },
         .init("DELETE", "keys", .dangerous(.oldKey)) { KeyRoutes(request: $0).revoke },
         .init("GET", "roles", .init(.viewer, .query)) { RoleRoutes(request: $0).list },
+        .init("GET", "roles/explain", .init(.viewer, .query)) { RoleRoutes(request: $0).explain },
         .init("POST", "roles/members", .init(.developer, .body)) { RoleRoutes(request: $0).add },
         .init("DELETE", "roles/members", .init(.developer, .query)) { RoleRoutes(request: $0).remove },
         .init("GET", "limits", .init(.viewer, .query)) { LimitRoutes(request: $0).show },
