@@ -305,6 +305,7 @@ extension Conformance {
             let path = "users/password?name=\(user.name)"
             #expect(try await home.admin("POST", path, ["password": "battery staple"])["hasPassword"] == true)
             #expect(try await home.admin("POST", path, ["password": .null])["hasPassword"] == false)
+            #expect(try await home.admin("POST", "users/unlock?name=\(user.name)")["unlocked"] == true)
             let short = try await home.adminCall("POST", path, JSONValue.object([.init("password", "x")]).serialized())
             expectFailure(short, 400, "BAD_REQUEST")
         }

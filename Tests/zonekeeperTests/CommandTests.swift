@@ -63,6 +63,7 @@ struct CommandTests {
             (["subscription", "delete", "s"], "SubscriptionDeleteCommand"),
             (["notifications", "watch", "--since", "AAA=", "--count", "2"], "NotificationsWatchCommand"),
             (["cluster", "health", "--json"], "ClusterHealthCommand"), (["usage", "--types"], "UsageCommand"),
+            (["user", "unlock", "ada"], "UserUnlockCommand"),
             (["role", "explain", "ada"], "RoleExplainCommand"), (["role", "explain"], "RoleExplainCommand"),
             (["usage", "--days", "--json"], "UsageCommand"), (["alerts", "--rules"], "AlertsCommand"),
             (["limits", "set", "--cluster", "alertErrorPercent=5", "alertClockMilliseconds=0"], "LimitsSetCommand"),

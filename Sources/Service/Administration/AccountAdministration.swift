@@ -8,14 +8,28 @@ package struct AccountAdministration: Sendable {
     let administration: Administration
     private var service: RecordService { administration.service }
 
-    /// A page of accounts by name, and whether more follow.
+    /// A page of accounts by name, each with the end of its lock-out where it is locked, and whether more follow.
     package func list(
         after name: String, limit: Int
-    ) async throws(RequestFailure) -> (accounts: ArraySlice<Account>, moreComing: Bool) {
+    ) async throws(RequestFailure) -> (accounts: [(account: Account, lockedUntil: Int64?)], moreComing: Bool) {
         try await service.refreshDirectory()
-        // One more says whether the list goes on.
-        let accounts = try await service.accounts.read { try $0.accounts(after: name, limit: limit + 1) }
-        return (accounts.prefix(limit), accounts.count > limit)
+        let now = service.now
+        return try await service.accounts.read { reader in
+            // One more says whether the list goes on.
+            let accounts = try reader.accounts(after: name, limit: limit + 1)
+            let page: [(account: Account, lockedUntil: Int64?)] = try accounts.prefix(limit).map { account in
+                let lockout = try reader.lockout(of: account.id)
+                return (account, lockout?.isLocked(at: now) == true ? lockout?.lockedUntil : nil)
+            }
+            return (page, accounts.count > limit)
+        }
+    }
+
+    /// Forgets a user's failed sign-ins, so that nothing keeps them out but a wrong password.
+    package func unlock(_ name: String) async throws(RequestFailure) {
+        _ = try await administration.account(named: name)
+        try await administration.requireLevel(.unlocking)
+        try await administration.change(.administration(.unlock(account: name)))
     }
 
     /// Makes an account with what `given` has; empty texts are left out.

@@ -12,8 +12,11 @@ struct AccountRoutes {
     func list() async throws(RequestFailure) -> Reply {
         let page = try await accounts.list(after: request.url["after"] ?? "", limit: try request.url.pageLimit())
         return Reply { writer in
-            writer.list("users", page.accounts) { Self.write($0, to: &$1) }
-            writer.optional("next", page.moreComing ? page.accounts.last?.name : nil)
+            writer.list("users", page.accounts) { user, writer in
+                Self.write(user.account, to: &writer)
+                writer.optional("lockedUntil", integer: user.lockedUntil)
+            }
+            writer.optional("next", page.moreComing ? page.accounts.last?.account.name : nil)
         }
     }
 
@@ -89,6 +92,13 @@ struct AccountRoutes {
             )
         }
         return ExternalIdentity(issuer: issuer, subject: subject)
+    }
+
+    /// Ends a user's lock-out.
+    func unlock() async throws(RequestFailure) -> Reply {
+        let name = try request.url.need("name")
+        try await accounts.unlock(name)
+        return .done("unlocked", "name", name)
     }
 
     /// Sets a user's password, or takes it away; ends a lock-out, and the user's sessions unless told not to.

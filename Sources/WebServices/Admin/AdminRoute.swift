@@ -71,6 +71,7 @@ struct AdminRoute: Sendable {
         .init("PATCH", "users", .init(.admin, .cluster)) { AccountRoutes(request: $0).update },
         .init("DELETE", "users", .init(.admin, .cluster)) { AccountRoutes(request: $0).delete },
         .init("POST", "users/password", .dangerous(.cluster)) { AccountRoutes(request: $0).setPassword },
+        .init("POST", "users/unlock", .init(.admin, .cluster)) { AccountRoutes(request: $0).unlock },
         .init("GET", "tokens", .init(.developer, .query)) { TokenRoutes(request: $0).list },
         .init("POST", "tokens", .init(.developer, .newToken)) { TokenRoutes(request: $0).create },
         .init("PATCH", "tokens", .init(.developer, .oldToken)) { TokenRoutes(request: $0).change },
