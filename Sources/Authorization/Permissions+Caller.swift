@@ -19,17 +19,19 @@ extension Permissions {
         case .public where caller.isAdministrator:
             self = .all
         case .public:
-            self = type.grants.reduce(into: []) { permissions, grant in
-                let counts =
-                    grant.role == BuiltInRole.creator.rawValue
-                    ? isCreator && caller.user != nil : caller.roles.contains(grant.role)
-                if counts { permissions.formUnion(grant.permissions) }
-            }
+            self = caller.grants(in: type, isCreator: isCreator).reduce(into: []) { $0.formUnion($1.permissions) }
         }
     }
 }
 
 extension Caller {
+    /// What a type grants to the caller's roles in public data, with `_creator`'s where the caller made the record.
+    package func grants(in type: RecordType, isCreator: Bool) -> [Grant] {
+        type.grants.filter { grant in
+            grant.role == BuiltInRole.creator.rawValue ? isCreator && user != nil : roles.contains(grant.role)
+        }
+    }
+
     /// Whether this is the user whose private database it is.
     package func isOwner(of database: DatabaseKey) -> Bool {
         database.scope == .private && !isAdministrator && user != nil && user == database.owner

@@ -1,7 +1,7 @@
 import RecordModel
 package import Wire
 
-/// A change that came with `FeatureLevel.administration`.
+/// A change that came with `FeatureLevel.administration`, or later.
 package enum AdministrationCommand: Hashable, Sendable, WireUnion {
     /// Lets an administrator be a user for a while. It takes the place of their earlier one in the environment.
     case beginActing(Token)
@@ -15,6 +15,8 @@ package enum AdministrationCommand: Hashable, Sendable, WireUnion {
     case changeKey(id: String, label: String)
     /// That tokens of apps and server keys were used, by their ids, at a time in milliseconds since 1970.
     case noteUses(ids: [String], time: Int64)
+    /// Forgets the failed sign-ins of an account, by its name; from `FeatureLevel.unlocking` on.
+    case unlock(account: String)
 
     package func encode(to writer: inout WireWriter) {
         switch self {
@@ -24,6 +26,7 @@ package enum AdministrationCommand: Hashable, Sendable, WireUnion {
         case .changeToken(let id, let label, let origins): TokenChange(id, label, origins).write(4, to: &writer)
         case .changeKey(let id, let label): writer.parts(5, id, label)
         case .noteUses(let ids, let time): TokenUses(ids: ids, time: time).write(6, to: &writer)
+        case .unlock(let account): writer.parts(7, account)
         }
     }
 
@@ -40,6 +43,7 @@ package enum AdministrationCommand: Hashable, Sendable, WireUnion {
         case 6:
             let uses: TokenUses = try reader.message()
             self = .noteUses(ids: uses.ids, time: uses.time)
+        case 7: self = try reader.parts { .unlock(account: $0) }
         default: return nil
         }
     }
@@ -137,6 +141,7 @@ extension AdministrationCommand {
             )
         case .changeKey(let id, _): ("key.change", "key \(AuditText.id(id)), label")
         case .noteUses(let ids, _): ("token.use", "\(ids.count) tokens or keys")
+        case .unlock(let account): ("user.unlock", "user \(account)")
         }
     }
 

@@ -9,9 +9,10 @@ enum AdministrationRows {
     static func apply(
         _ command: AdministrationCommand, at level: FeatureLevel, in db: Database
     ) throws -> [DirectoryChange] {
-        guard level >= .administration else {
-            throw ServiceError(
-                .tryAgainLater, "this needs feature level \(FeatureLevel.administration)", retryAfterSeconds: 1)
+        var needed = FeatureLevel.administration
+        if case .unlock = command { needed = .unlocking }
+        guard level >= needed else {
+            throw ServiceError(.tryAgainLater, "this needs feature level \(needed)", retryAfterSeconds: 1)
         }
         return switch command {
         case .beginActing(let token): try beginActing(token, in: db)
@@ -20,6 +21,8 @@ enum AdministrationRows {
         case .changeToken(let id, let label, let origins): try changeToken(id, label, origins, in: db)
         case .changeKey(let id, let label): try changeKey(id, in: db) { $0.label = label }
         case .noteUses(let ids, let time): try noteUses(ids, time: time, in: db)
+        case .unlock(let name):
+            try DirectoryTables.clearLockout(of: DirectoryTables.account(named: name, in: db).id, in: db)
         }
     }
 

@@ -164,6 +164,12 @@ extension DirectorySnapshot {
         box.contents.limits.overrides(of: container).values
     }
 
+    /// A limit of a container, or of the cluster for nil, and where it was set.
+    package func limit(_ limit: ContainerLimit, of container: String?) -> (value: Int64, source: LimitSource) {
+        if let container, let value = overrides(of: container)[limit] { return (value, .container) }
+        return overrides(of: nil)[limit].map { ($0, .cluster) } ?? (limit.standard, .default)
+    }
+
     package func auditBounds(of log: AuditLog) -> AuditBounds { box.contents.audit[log] ?? AuditBounds() }
 
     /// Whether there is enough for a `purge` to remove. Expired tokens are collected for a minute, so that many

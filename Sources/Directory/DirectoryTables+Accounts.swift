@@ -99,7 +99,7 @@ extension DirectoryTables {
         }
     }
 
-    private static func account(named name: String, in db: Database) throws -> Account {
+    static func account(named name: String, in db: Database) throws -> Account {
         if let account: Account = try db.message("SELECT body FROM account WHERE name = ?", [name]) { return account }
         throw ServiceError(.notFound, "no user '\(name)': `zonekeeper user list` shows those that exist")
     }

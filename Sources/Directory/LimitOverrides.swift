@@ -20,6 +20,11 @@ package struct LimitChange: Hashable, Sendable, WireMessage {
     }
 }
 
+/// Where a limit's value comes from.
+package enum LimitSource: String, Hashable, Sendable, CaseIterable {
+    case `default`, cluster, container
+}
+
 /// The limits that were set for the cluster or for one container; all others are as they would be.
 package struct LimitOverrides: Hashable, Sendable, WireMessage {
     /// Grows by one with every command that changes a value.

@@ -32,6 +32,8 @@ package final class RecordService: Sendable {
     package let webhooks: WebhookDeliverer
     /// What this node remembers of its requests.
     package let requests: RequestJournal
+    /// What it watches of itself.
+    package let alerts: AlertWatch
     let jobs: JobRunner
     /// Removes subscriptions of users who were deleted.
     package let deletedSubscribers: DeletedSubscribers
@@ -62,6 +64,7 @@ package final class RecordService: Sendable {
         tokenUses = TokenUses(platform: node.platform)
         webhooks = WebhookDeliverer(platform: node.platform, settings: settings.webhooks, logger: logger)
         requests = RequestJournal(platform: node.platform, bytesMax: settings.requestLogBytesMax)
+        alerts = AlertWatch(platform: node.platform)
         jobs = JobRunner(platform: node.platform, resultBytesMax: settings.jobResultBytesMax)
         deletedSubscribers = DeletedSubscribers(platform: node.platform, logger: logger)
         unsavedUploads = UnsavedUploads(uploadsMax: node.settings.assets.uploadsMax)
@@ -143,9 +146,7 @@ package final class RecordService: Sendable {
     }
 
     /// A name that nothing else has, ordered by time.
-    package func newName() -> String {
-        node.platform.newID(at: now).text
-    }
+    package func newName() -> String { node.platform.newID(at: now).text }
 
     /// What seals and signs what clients carry from one request to another, on whichever node they come to.
     /// - Throws: `TRY_AGAIN_LATER` while the cluster has none: in the first moments of its life, or while one of its
@@ -257,8 +258,7 @@ extension RecordService {
         try await ask(await node.refreshDirectory())
     }
 
-    /// Has this node learn what was changed, where it can: a change that is made must not be hidden behind a node that
-    /// lags.
+    /// Has this node learn what was changed, where it can: a node that lags must not hide a change that is made.
     package func catchUp() async {
         do throws(RequestFailure) { try await refreshDirectory() } catch {}
     }

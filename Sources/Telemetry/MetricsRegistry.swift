@@ -74,6 +74,12 @@ package final class MetricsRegistry: MetricsFactory, Sendable {
         }.joined(separator: ",")
     }
 
+    /// What a timer without labels recorded; nothing where there is none.
+    package func histogram(of name: String) -> HistogramCounts {
+        let series = content.withLock { $0.series[Key(name: name, labels: "")] }
+        return series?.histogram ?? HistogramCounts()
+    }
+
     private func remove(_ handler: AnyObject) {
         content.withLock { content in content.series = content.series.filter { $0.value !== handler } }
     }
@@ -118,6 +124,41 @@ extension MetricsRegistry {
     package func destroyTimer(_ handler: any TimerHandler) { remove(handler) }
 }
 
+/// How many durations a timer recorded, by their length.
+package struct HistogramCounts: Hashable, Sendable {
+    /// Those of each bucket of a histogram; what is longer than the last is in `count` only.
+    fileprivate(set) var buckets: [UInt64] = []
+    private(set) var count: UInt64 = 0
+
+    /// Nothing is recorded.
+    package init() {}
+
+    fileprivate init(buckets: [UInt64], count: UInt64) { (self.buckets, self.count) = (buckets, count) }
+
+    /// What was recorded since an earlier look at the same timer.
+    package func since(_ earlier: Self) -> Self {
+        var since = self
+        since.count -= min(count, earlier.count)
+        for (place, count) in earlier.buckets.enumerated() where place < buckets.count {
+            since.buckets[place] -= min(buckets[place], count)
+        }
+        return since
+    }
+
+    /// What so many of a hundred take at most begins here, in milliseconds: the lower end of their bucket. Nil where
+    /// fewer than a hundred were recorded.
+    package func milliseconds(ofHundredths part: UInt64) -> Int64? {
+        guard count >= 100 else { return nil }
+        var sum: UInt64 = 0
+        let place = buckets.firstIndex { bucket in
+            sum += bucket
+            return sum * 100 >= count * part
+        }
+        let below = (place ?? buckets.count) - 1
+        return below < 0 ? 0 : MetricSeries.boundsNanoseconds[below] / 1_000_000
+    }
+}
+
 /// One series: a number that grows or changes, or how values are spread.
 final class MetricSeries: Sendable {
     enum Kind: Sendable {
@@ -154,6 +195,10 @@ final class MetricSeries: Sendable {
     init(_ kind: Kind) {
         self.kind = kind
         state = Mutex(State(buckets: kind == .histogram ? Self.boundsNanoseconds.map { _ in 0 } : []))
+    }
+
+    var histogram: HistogramCounts {
+        state.withLock { HistogramCounts(buckets: $0.buckets, count: $0.count) }
     }
 
     func write(_ name: String, _ labels: String, to text: inout String) {

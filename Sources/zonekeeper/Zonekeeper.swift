@@ -16,7 +16,7 @@ struct Zonekeeper: AsyncParsableCommand {
             ContainerCommand.self, SchemaCommand.self, UserCommand.self, AdministratorCommand.self,
             ConsoleCommand.self, TokenCommand.self, KeyCommand.self,
             RoleCommand.self, ProviderCommand.self, SignUpCommand.self, LimitsCommand.self, UsageCommand.self,
-            RequestsCommand.self, TelemetryCommand.self,
+            RequestsCommand.self, TelemetryCommand.self, AlertsCommand.self,
             JobCommand.self,
             AuditCommand.self, ZoneCommand.self, RecordCommand.self, AssetCommand.self, KeyValueCommand.self,
             SubscriptionCommand.self, NotificationsCommand.self, WebhookCommand.self, ActAsCommand.self,

@@ -32,6 +32,17 @@ struct PermissionsTests {
         #expect(permissions(Caller(user: nil), publicData, isCreator: true) == .read)
     }
 
+    @Test("grants are those of the caller's roles, the creator's for a signed-in creator")
+    func grants() {
+        func roles(_ caller: Caller, isCreator: Bool = true) -> [String] {
+            caller.grants(in: note, isCreator: isCreator).map(\.role)
+        }
+        #expect(roles(Caller(user: nil)) == ["_world"])
+        #expect(roles(Caller(user: "_ann")) == ["_world", "_icloud", "_creator"])
+        let editor = Caller(user: "_ann", customRoles: ["editor"])
+        #expect(roles(editor, isCreator: false) == ["_world", "_icloud", "editor"])
+    }
+
     @Test("built-in roles cannot be claimed")
     func claimed() {
         let caller = Caller(user: nil, customRoles: ["_icloud", "_creator", "editor"])

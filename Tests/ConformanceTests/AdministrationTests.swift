@@ -305,6 +305,7 @@ extension Conformance {
             let path = "users/password?name=\(user.name)"
             #expect(try await home.admin("POST", path, ["password": "battery staple"])["hasPassword"] == true)
             #expect(try await home.admin("POST", path, ["password": .null])["hasPassword"] == false)
+            #expect(try await home.admin("POST", "users/unlock?name=\(user.name)")["unlocked"] == true)
             let short = try await home.adminCall("POST", path, JSONValue.object([.init("password", "x")]).serialized())
             expectFailure(short, 400, "BAD_REQUEST")
         }
@@ -321,6 +322,12 @@ extension Conformance {
             #expect(try await home.admin("POST", "roles/members", place.with(["role": "Editor"]))["member"] == true)
             let roles = try await home.admin("GET", "roles?container=\(home.container)")
             #expect(roles["roles"]?.array?.first?["members"] == .strings([user.name]))
+            let may = try await home.admin("GET", "roles/explain?container=\(home.container)&user=\(user.name)")
+            #expect(may["roles"] == .strings(["Editor", "_icloud", "_world"]) && may["user"] == .string(user.name))
+            let all = try await home.admin("GET", "roles/explain?container=\(home.container)")
+            #expect(all["roles"] == .strings(["_world"]) && all["user"] == nil)
+            #expect(
+                try await home.adminCall("GET", "roles/explain?container=\(home.container)&user=nobody").status == 404)
             _ = try await home.admin(
                 "DELETE", "roles/members?container=\(home.container)&role=Editor&user=\(user.name)")
             let limits = "limits?container=\(home.container)"

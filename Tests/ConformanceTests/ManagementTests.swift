@@ -89,6 +89,7 @@ extension Conformance {
             let plan = try await home.admin("POST", "schema/restore?\(at)&version=2&dryRun=true")
             let change = try #require(plan["changes"]?.array?.first)
             #expect(change["kind"] == "removeType" && change["type"] == "Extra" && plan["applied"] == false)
+            #expect(change["records"] == 0)
             #expect(try await home.adminCall("POST", "schema/restore?\(at)&version=2").status == 400)
             let restored = try await home.admin("POST", "schema/restore?\(at)&version=2&allowDataLoss=true")
             #expect(restored["version"] == 4)

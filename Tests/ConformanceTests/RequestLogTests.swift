@@ -33,6 +33,8 @@ extension Conformance {
             #expect(lines.text.contains(#"{"environment":"development","scope":"private","#), "\(lines)")
             expectFailure(try await home.adminCall("GET", "usage/export?\(at)&of=audit"), 400, "BAD_REQUEST")
             expectFailure(try await home.adminCall("GET", "usage/export?\(at)&format=json"), 400, "BAD_REQUEST")
+            let alerts = try await home.admin("GET", "alerts?\(at)")
+            #expect(alerts["rules"]?.array?.isEmpty == false && alerts["nodes"]?.array?.isEmpty == false)
             let health = try await home.admin("GET", "cluster/health")
             #expect(health["nodes"]?.array?.allSatisfy { $0["answers"] == true } == true)
         }

@@ -24,6 +24,31 @@ def test_a_container_is_made_once(server, open_page):
     assert names.count("iCloud.com.example.twice") == 1
 
 
+def test_a_user_who_is_locked_out_is_let_in(server, open_page):
+    server.call("POST", "/admin/1/users", {"name": "locked-ada"})
+    page = open_page()
+    asked = []
+
+    # A lock-out lasts for seconds at first: the list says that there is one until it is ended.
+    def locked(route):
+        answer = route.fetch()
+        found = answer.json()
+        for user in found["users"]:
+            if user["name"] == "locked-ada" and not asked:
+                user["lockedUntil"] = 4102444800000
+        route.fulfill(response=answer, json=found)
+
+    page.route("**/admin/1/users?*", locked)
+    page.on("request", lambda request: asked.append(request.url) if request.url.endswith("users/unlock?name=locked-ada") else None)
+    page.goto(f"{server.url}/console/~/development/users")
+    row = page.get_by_role("row", name=re.compile("locked-ada"))
+    expect(row).to_contain_text("locked out")
+    page.get_by_role("button", name="More on locked-ada").click()
+    page.get_by_role("menuitem", name="Unlock").click()
+    expect(page.locator(".toast")).to_contain_text("locked-ada may sign in again")
+    expect(row).not_to_contain_text("locked out")
+
+
 def test_an_api_token_works_until_it_is_revoked(restaurants, open_page):
     restaurants.save("Restaurant", {"name": "Osteria"}, "osteria")
     page = open_page(restaurants.address("access"))

@@ -164,6 +164,43 @@ def test_telemetry_counts_within_ten_seconds_with_charts_and_tables(restaurants,
     expect(card("Requests").locator("strong")).to_have_text("3")
 
 
+def test_the_bell_tells_what_fires_and_telemetry_has_the_rules(restaurants, open_page):
+    call = restaurants.server.call
+    call("PATCH", "/admin/1/limits", {"alertElections": 1})
+    page = open_page(restaurants.address("records"))
+    bell = page.get_by_role("button", name="Alerts", exact=True)
+    expect(page.locator(".bell")).to_contain_text(re.compile("alerts? firing"))
+    bell.click()
+    menu = page.get_by_role("group", name="Alerts")
+    expect(menu).to_contain_text("A group elects leaders again and again")
+    expect(menu).to_contain_text("Look for a slow disk")
+    menu.get_by_role("link", name="All rules, and their thresholds").click()
+    row = page.get_by_role("table", name="Alert rules").get_by_role("row", name=re.compile("A group elects"))
+    expect(row).to_contain_text("firing")
+    expect(row).to_contain_text("1 election")
+    row.get_by_role("button", name="Set the threshold of elections").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Value (elections)").fill("0")
+    dialog.get_by_role("button", name="Set limit").click()
+    expect(row).to_contain_text("off")
+    bell.click()
+    expect(menu).not_to_contain_text("A group elects")
+    page.keyboard.press("Escape")
+    # A container's own threshold, by the keyboard, and back.
+    row = page.get_by_role("table", name="Alert rules").get_by_role("row", name=re.compile("errors of the server"))
+    row.get_by_role("button", name="Set the threshold of errors").press("Enter")
+    dialog.get_by_label("Value (%)").fill("7")
+    page.keyboard.press("Enter")
+    expect(row).to_contain_text("7 %")
+    expect(row).to_contain_text("container")
+    assert [rule["threshold"] for rule in call("GET", "/admin/1/alerts")["rules"] if rule["name"] == "errors"] == [1]
+    row.get_by_role("button", name="Set the threshold of errors").click()
+    dialog.get_by_label("Take this container’s value back").check()
+    dialog.get_by_role("button", name="Set limit").click()
+    expect(row).to_contain_text("1 %")
+    call("PATCH", "/admin/1/limits", {"alertElections": None})
+
+
 def test_any_node_answers_for_all_and_a_killed_one_is_named(cluster, browser):
     first, second, third = cluster.nodes
     box = Container(first, "iCloud.com.example.cluster")
@@ -206,6 +243,8 @@ def test_any_node_answers_for_all_and_a_killed_one_is_named(cluster, browser):
     expect(page.get_by_text("Node 3 does not answer")).to_be_visible()
     expect(page.get_by_role("navigation", name="Screens").get_by_title("Node 3 does not answer")).to_be_visible()
     expect(rows(page)).to_have_count(16)
+    down = next(rule for rule in second.call("GET", "/admin/1/alerts")["rules"] if rule["name"] == "nodeDown")
+    assert [alert["node"] for alert in down["alerts"]] == [3], down
     named = second.call("GET", "/admin/1/requests", container=box.name)["nodes"]
     assert [node["node"] for node in named if "problem" in node] == [3]
     context.close()

@@ -41,6 +41,7 @@ def test_a_type_is_made_field_by_field_and_saved_as_one(container, open_page):
 
 def test_deleting_a_field_says_what_is_lost(restaurants, open_page):
     restaurants.save("Restaurant", {"phone": "1", "name": "x"}, "osteria")
+    restaurants.save("Restaurant", {"name": "y"}, "trattoria")
     page = open_page(restaurants.address("types", type="Restaurant"))
     page.get_by_role("button", name="More on phone").click()
     page.get_by_role("menuitem", name="Delete").click()
@@ -48,8 +49,8 @@ def test_deleting_a_field_says_what_is_lost(restaurants, open_page):
     dialog = page.get_by_role("dialog")
     expect(dialog).to_contain_text("phone")
     expect(dialog).to_contain_text("deletes data for good")
-    # Which records have the field is not known.
-    expect(dialog).to_contain_text("phone of Restaurant: of 1 record at most")
+    # Only one of the two has the field.
+    expect(dialog).to_contain_text("Remove field Restaurant.phone and its value in every record: 1 record")
     dialog.get_by_role("button", name="Save, and lose this data").click()
     expect(page.locator(".toast")).to_contain_text("The schema was saved")
     assert "phone" not in restaurants.exported()
@@ -91,6 +92,28 @@ def test_a_role_may_read_and_write_at_once(restaurants, open_page):
     page.get_by_role("dialog", name="Review changes").get_by_role("button", name="Save Changes").click()
     expect(page.locator(".toast")).to_contain_text("The schema was saved")
     assert 'GRANT CREATE, WRITE TO "_icloud"' in restaurants.exported()
+
+
+def test_what_a_user_may_do_is_told_with_the_roles_by_which(restaurants, open_page):
+    restaurants.server.call("POST", "/admin/1/users", {"name": "may-ada"})
+    page = open_page(restaurants.address("roles"))
+    row = page.get_by_role("table", name="What the user may do").get_by_role("row", name=re.compile("^Restaurant"))
+    expect(row.get_by_role("cell").nth(1)).to_have_text("no")
+    expect(row.get_by_role("cell").nth(2)).to_have_text("by _world")
+    page.get_by_label("User", exact=True).fill("may-ada")
+    page.keyboard.press("Enter")
+    expect(row.get_by_role("cell").nth(1)).to_have_text("by _icloud")
+    expect(row.get_by_role("cell").nth(3)).to_have_text("own records, by _creator")
+    # It is in the address, and follows what is saved.
+    page.get_by_label("_icloud: Write Restaurant").check()
+    page.get_by_role("button", name="Save Changes").click()
+    page.get_by_role("dialog", name="Review changes").get_by_role("button", name="Save Changes").click()
+    expect(row.get_by_role("cell").nth(3)).to_have_text("by _creator, _icloud")
+    page.reload()
+    expect(page.get_by_label("User", exact=True)).to_have_value("may-ada")
+    page.get_by_label("User", exact=True).fill("nobody-there")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("alert")).to_contain_text("NOT_FOUND")
 
 
 def test_a_text_with_a_mistake_names_its_line(restaurants, open_page):

@@ -79,7 +79,7 @@ struct AuditSecretTests {
             .administration(.describeContainer(ContainerDetails(name: "app", isHidden: true, note: "n"))),
             .administration(.changeToken(id: secret, label: secret, origins: ["https://o"])),
             .administration(.changeKey(id: secret, label: secret)),
-            .administration(.noteUses(ids: [secret], time: 1)),
+            .administration(.noteUses(ids: [secret], time: 1)), .administration(.unlock(account: "ada")),
         ]
     }()
 

@@ -210,11 +210,12 @@ private struct RandomCommands {
         let id = name("acting", 2)
         let token = Token(
             id: id, secretHash: Token.hash(ofSession: id), kind: .acting(acting), label: "u", created: time)
-        return switch number(6) {
+        return switch number(7) {
         case 0, 1: .beginActing(token)
         case 2: .endActing(token)
         case 3: .describeContainer(ContainerDetails(name: container(), isHidden: bool(), note: bool() ? "n" : ""))
         case 4: .changeToken(id: name("t", 12), label: bool() ? "l" : nil, origins: bool() ? ["https://o"] : nil)
+        case 5: .unlock(account: name("n", 5))
         default: .noteUses(ids: [name("t", 12), name("k", 6)], time: time)
         }
     }

@@ -83,6 +83,14 @@ struct SignInBasisTests {
         try directory.apply(.noteSignInFailure(accountID: "a1", time: 1))
         #expect(try refusal(TestDirectory.basis.proof) == "AUTHENTICATION_FAILED")
         #expect(try directory.lockout(of: "a1") != nil)
+        // An administrator ends it, once all nodes know the command.
+        let unlock = DirectoryCommand.administration(.unlock(account: "ada"))
+        try directory.apply(DirectoryEntry(unlock), at: FeatureLevel(9))
+        #expect(try directory.lockout(of: "a1") != nil)
+        #expect(try directory.refusal(of: unlock) == nil)
+        #expect(try directory.lockout(of: "a1") == nil)
+        #expect(try directory.isIdle(unlock))
+        #expect(try directory.refusal(of: .administration(.unlock(account: "none"))) == "NOT_FOUND")
     }
 
     @Test("beyond 100 sessions of an account in a container the oldest ends, and nobody else's")

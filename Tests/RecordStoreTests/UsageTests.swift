@@ -70,6 +70,13 @@ struct UsageTests {
                     """, arguments: [Fixture.work.name])
         }
         #expect(work.map(\.bytes) == [counted])
+        let fields = try shard.queue.read {
+            try RecordTables.usage(
+                UsageRequest(container: key.container, environment: key.environment, detail: .fields), in: $0)
+        }
+        #expect(try UsagePage(decoding: fields.encoded()) == fields)
+        let byField = fields.databases.flatMap { $0.zones.flatMap { $0.types.map(\.byField) } }
+        #expect(byField.flatMap(\.self).filter { $0.name == "plain" }.map(\.records).sorted() == [1, 2])
         let sums = try shard.queue.read {
             try UsageCounts.sums(
                 UsageRequest(container: key.container, environment: key.environment, detail: .sums), in: $0)

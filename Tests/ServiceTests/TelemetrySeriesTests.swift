@@ -51,6 +51,21 @@ struct TelemetrySeriesTests {
         #expect(try DistinctUsers(decoding: left.encoded()) == left)
     }
 
+    @Test("the last minutes are those of clients, by container and environment")
+    func recent() {
+        var series = TelemetrySeries()
+        let begin: Int64 = 1_700_000_400_000
+        for minute in 0..<20 {
+            series.count(Self.entry(), at: begin + Int64(minute) * 60_000)
+            series.count(Self.entry(.preferences, container: "d"), at: begin + Int64(minute) * 60_000)
+            series.count(Self.entry(.administration), at: begin + Int64(minute) * 60_000)
+        }
+        let cells = series.recent(minutes: 10, at: begin + 19 * 60_000 + 59_999)
+        #expect(cells.keys.map(\.container).sorted() == ["c", "d"])
+        #expect(cells.values.map(\.requests) == [10, 10])
+        #expect(series.recent(minutes: 10, at: begin + 40 * 60_000).isEmpty)
+    }
+
     @Test("a request is in its minute, its ten minutes and its hour, and in none that is not asked for")
     func ranges() {
         var series = TelemetrySeries()

@@ -45,6 +45,22 @@ struct MetricsRegistryTests {
         #expect(lines.last == #"work_seconds_count{kind="x"} 3"#)
     }
 
+    @Test("What came since an earlier look is told apart, and what one in a hundred takes")
+    func since() {
+        let timer = Timer(label: "work_seconds", factory: registry)
+        #expect(registry.histogram(of: "work_seconds").milliseconds(ofHundredths: 99) == nil)
+        for _ in 0..<1_000 { timer.recordMilliseconds(20_000) }
+        let early = registry.histogram(of: "work_seconds")
+        #expect(early.milliseconds(ofHundredths: 99) == 10_000)
+        for _ in 0..<98 { timer.recordMicroseconds(50) }
+        #expect(registry.histogram(of: "work_seconds").since(early).milliseconds(ofHundredths: 99) == nil, "too few")
+        timer.recordMilliseconds(300)
+        timer.recordMilliseconds(400)
+        let late = registry.histogram(of: "work_seconds").since(early)
+        #expect(late.milliseconds(ofHundredths: 99) == 250 && late.milliseconds(ofHundredths: 98) == 0)
+        #expect(registry.histogram(of: "other") == HistogramCounts())
+    }
+
     @Test("What was measured is noted also where it failed")
     func measured() throws {
         struct Failure: Error {}

@@ -93,6 +93,15 @@ struct SignInTests {
             #expect(audit.contains("sign-in.fail") == (log == "requests"))
             #expect(!audit.contains("nobody") && !audit.contains("wrong ada"))
         }
+        func locked() async throws -> JSONValue? {
+            let users = try await world.admin("GET", "users")["users"]?.array ?? []
+            return users.first { $0["name"] == .string("ada") }?["lockedUntil"]
+        }
+        // The last failure may have locked for some seconds only: one more, and it is for longer.
+        for _ in 0..<8 where try await locked() == nil { _ = try await world.signIn("ada", "wrong ada") }
+        #expect(try await world.admin("POST", "users/unlock?name=ada")["unlocked"] == .bool(true))
+        #expect(try await locked() == nil)
+        #expect(try await world.signIn("ada", "wrong ada").status == 401, "none of the failures counts any more")
         _ = try await world.admin("POST", "users/password?name=ada", #"{"password": "another one"}"#)
         #expect(try await world.signIn("ada", "another one").status == 200)
         #expect(try await world.signIn("ada", SignInWorld.password).status == 401)

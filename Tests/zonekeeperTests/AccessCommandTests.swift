@@ -146,6 +146,29 @@ struct AccessCommandTests {
                 == "c: userBytes is as by default")
     }
 
+    @Test("Alerts say what is wrong, where and what to do; all rules are shown where that is asked for")
+    func alerts() throws {
+        let answer = try json(
+            #"{"time":1,"firing":1,"rules":[{"name":"elections","title":"A group elects","advice":"Look.","#
+                + #""severity":"ticket","measure":"above","minutes":0,"limit":"alertElections","unit":"elections","#
+                + #""ofContainers":false,"threshold":5,"source":"cluster","state":"firing","value":9,"alerts":[{"#
+                + #""state":"firing","node":2,"value":9,"threshold":5,"since":0,"detail":"group 3"}]},{"#
+                + #""name":"diskSpace","title":"A disk","advice":"Make room.","severity":"ticket","measure":"below","#
+                + #""minutes":5,"limit":"alertDiskFreePercent","unit":"%","ofContainers":false,"threshold":10,"#
+                + #""source":"default","state":"ok","value":60,"alerts":[]},{"name":"clock","title":"A clock","#
+                + #""advice":"Set it.","severity":"ticket","measure":"above","minutes":5,"unit":"ms","limit":"#
+                + #""alertClockMilliseconds","ofContainers":false,"threshold":0,"source":"cluster","state":"off","#
+                + #""alerts":[]}],"nodes":[{"node":2},{"node":3,"problem":"node 3 cannot be reached"}]}"#)
+        let text = AlertsCommand.text(answer, hasRules: false)
+        let lines = text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
+        #expect(lines[0] == "A group elects (elections, ticket)")
+        #expect(lines[1].hasPrefix("    firing  since ") && lines[1].hasSuffix("  node 2  9 elections  group 3"))
+        #expect(lines[2...4] == ["    Look.", "", "3 rules: 1 firing, 1 ok, 1 off"])
+        #expect(lines[5].contains("node 3 cannot be reached"))
+        let all = AlertsCommand.text(answer, hasRules: true)
+        #expect(all.contains("at most 10 %, for 5 minutes") && all.contains("off") && all.hasSuffix(text))
+    }
+
     @Test("An explanation says what refuses, why, and when that passes")
     func explained() throws {
         // As the server says it.

@@ -65,7 +65,10 @@ struct CommandTests {
             (["subscription", "delete", "s"], "SubscriptionDeleteCommand"),
             (["notifications", "watch", "--since", "AAA=", "--count", "2"], "NotificationsWatchCommand"),
             (["cluster", "health", "--json"], "ClusterHealthCommand"), (["usage", "--types"], "UsageCommand"),
-            (["usage", "--days", "--json"], "UsageCommand"),
+            (["user", "unlock", "ada"], "UserUnlockCommand"),
+            (["role", "explain", "ada"], "RoleExplainCommand"), (["role", "explain"], "RoleExplainCommand"),
+            (["usage", "--days", "--json"], "UsageCommand"), (["alerts", "--rules"], "AlertsCommand"),
+            (["limits", "set", "--cluster", "alertErrorPercent=5", "alertClockMilliseconds=0"], "LimitsSetCommand"),
             (["requests", "list", "--trace", "4bf92f3577b34da6a3ce929d0e0e4736"], "RequestsListCommand"),
             (["serve", "--trace-sample", "0.01", "--trace-folder", "t", "--trace-megabytes", "8"], "ServeCommand"),
             (["serve", "--request-log-megabytes", "0"], "ServeCommand"),
@@ -198,6 +201,13 @@ struct CommandTests {
                 would add index QUERYABLE on T.f (it is built)
                 nothing was changed (--dry-run)
                 """)
+        let losing = try json(
+            #"{"version":4,"changes":[{"change":"remove field T.f","losesData":true,"records":1,"consequence":"gone"},"#
+                + #"{"change":"remove record type U","losesData":true,"recordsMax":200000}],"kept":[]}"#)
+        #expect(
+            SchemaPlanReport(losing, isDryRun: true).steps == [
+                "would remove field T.f: 1 record (gone)", "would remove record type U: at most 200,000 records",
+            ])
         #expect(!SchemaPlanReport(plan, isDryRun: false, showsKept: true).keepsGrants)
         let kept = try json(
             #"{"environment":"production","version":4,"changes":[],"#

@@ -33,6 +33,12 @@ package enum NodeMetrics {
         for (name, count) in [("working_reads", reads.running), ("waiting_reads", reads.waiting)] {
             lines += ["# TYPE zonekeeper_\(name) gauge", "zonekeeper_\(name) \(count)"]
         }
+        if let disk = diskSpace(at: node.settings.dataPath) {
+            lines += [
+                "# TYPE zonekeeper_data_disk_bytes gauge", "zonekeeper_data_disk_bytes \(disk.all)",
+                "# TYPE zonekeeper_data_disk_free_bytes gauge", "zonekeeper_data_disk_free_bytes \(disk.free)",
+            ]
+        }
         let certificates = node.settings.certificates.compactMap { file in
             file.expires.map { "zonekeeper_certificate_expires_timestamp_seconds{file=\"\(file.name)\"} \($0)" }
         }
@@ -84,6 +90,9 @@ package enum NodeMetrics {
 
     /// How large the disk is that holds a folder, and what of it is free, in bytes; nil where it cannot be asked.
     package static func diskSpace(at path: String) -> (all: UInt64, free: UInt64)? { try? Storage.diskSpace(at: path) }
+
+    /// Reads of shards that wait for a thread of a node.
+    package static func waitingReads(of node: ClusterNode) -> Int { node.pools.reads.load.waiting }
 
     /// User and system time of this process so far.
     package static func cpuSeconds() -> Double {

@@ -48,6 +48,24 @@ package enum ContainerLimit: String, Hashable, Sendable, CaseIterable, Comparabl
     case recordVersionDays
     /// Earlier versions of one record.
     case recordVersionsMax
+    /// Thresholds of `AlertRule`; 0: it is switched off. Of the cluster alone, but for the last four.
+    case alertNodeDownMinutes
+    case alertLeaderlessMinutes
+    case alertFailingMinutes
+    case alertMissingFilesMinutes
+    case alertBehindEntries
+    case alertSyncMilliseconds
+    case alertWaitingRequests
+    case alertElections
+    case alertClockMilliseconds
+    case alertCertificateDays
+    case alertDiskFreePercent
+    case alertWaitingEffects
+    case alertWaitingMatches
+    case alertErrorPercent
+    case alertAnswerMilliseconds
+    case alertPublicDataPercent
+    case alertTransferPercent
 
     /// What a value means where nothing is limited.
     package static let unlimited = Int64.max
@@ -62,6 +80,10 @@ package enum ContainerLimit: String, Hashable, Sendable, CaseIterable, Comparabl
         case minutes
         case days
         case versions
+        case entries
+        case elections
+        case milliseconds = "ms"
+        case percent = "%"
     }
 
     package var unit: Unit {
@@ -69,16 +91,22 @@ package enum ContainerLimit: String, Hashable, Sendable, CaseIterable, Comparabl
         case .requestsPerSecond, .requestsPer100kUsers, .requestsPerSecondMax, .keyValueRequestsPerSecond,
             .keyValueRequestsPer100kUsers, .keyValueRequestsPerSecondMax, .actAsRequestsPerSecond:
             .requestsPerSecond
-        case .concurrentRequests: .requests
+        case .concurrentRequests, .alertWaitingRequests: .requests
         case .databaseBytes, .databaseBytesPerUser, .databaseBytesMax, .assetBytes, .assetBytesPerUser, .assetBytesMax,
             .assetUploadBytes, .assetUploadBytesMax, .unsavedAssetBytes, .transferBytesPerMonth, .transferBytesPerUser,
             .transferBytesPerMonthMax, .userBytes, .userAssetBytes:
             .bytes
         case .databaseRecords, .userRecords: .records
         case .schemaGrowthsPerMinute: .savesPerMinute
-        case .actAsMinutes, .actAsProductionMinutes: .minutes
-        case .recordVersionDays: .days
+        case .actAsMinutes, .actAsProductionMinutes, .alertNodeDownMinutes, .alertLeaderlessMinutes,
+            .alertFailingMinutes, .alertMissingFilesMinutes:
+            .minutes
+        case .recordVersionDays, .alertCertificateDays: .days
         case .recordVersionsMax: .versions
+        case .alertBehindEntries, .alertWaitingEffects, .alertWaitingMatches: .entries
+        case .alertElections: .elections
+        case .alertSyncMilliseconds, .alertClockMilliseconds, .alertAnswerMilliseconds: .milliseconds
+        case .alertDiskFreePercent, .alertErrorPercent, .alertPublicDataPercent, .alertTransferPercent: .percent
         }
     }
 
@@ -107,7 +135,17 @@ package enum ContainerLimit: String, Hashable, Sendable, CaseIterable, Comparabl
         case .actAsRequestsPerSecond: 10
         case .actAsMinutes: 15
         case .actAsProductionMinutes, .recordVersionDays: 0
-        case .recordVersionsMax: 10
+        case .recordVersionsMax, .alertDiskFreePercent: 10
+        case .alertNodeDownMinutes, .alertLeaderlessMinutes, .alertFailingMinutes, .alertErrorPercent: 1
+        case .alertElections: 5
+        case .alertCertificateDays: 14
+        case .alertMissingFilesMinutes: 15
+        case .alertPublicDataPercent, .alertTransferPercent: 90
+        case .alertWaitingRequests: 100
+        case .alertSyncMilliseconds: 250
+        case .alertClockMilliseconds, .alertAnswerMilliseconds, .alertWaitingMatches: 1_000
+        case .alertWaitingEffects: 10_000
+        case .alertBehindEntries: 100_000
         }
     }
 
@@ -117,12 +155,16 @@ package enum ContainerLimit: String, Hashable, Sendable, CaseIterable, Comparabl
         case .requestsPerSecond:
             self == .requestsPer100kUsers || self == .keyValueRequestsPer100kUsers
                 ? 0...1_000_000 : 1...1_000_000
-        case .requests: 1...100_000
+        case .requests: (alert == nil ? 1 : 0)...100_000
         case .bytes, .records: 0...Self.unlimited
         case .savesPerMinute: 0...6_000
-        case .minutes: 0...15
+        case .minutes: 0...(alert == nil ? 15 : 1_440)
         case .days: 0...365
         case .versions: 1...100
+        case .entries: 0...1_000_000_000
+        case .elections: 0...1_000
+        case .milliseconds: 0...3_600_000
+        case .percent: 0...100
         }
     }
 

@@ -151,6 +151,8 @@ package struct UsageRequest: Hashable, Sendable, WireMessage {
         case types = 3
         /// What all databases come to by scope, as one without owner each: one page.
         case sums = 4
+        /// As `types`, and how many of a type's records have each of its fields.
+        case fields = 5
     }
 
     package var container: String

@@ -11,6 +11,8 @@ package struct TypeUsage: Hashable, Sendable, WireMessage {
     package var records: Int64
     /// Of these.
     package var bytes: Int64
+    /// How many of them have a value of a field, by the field's name, where that is asked for.
+    package var byField: [FieldUsage] = []
 
     package init(name: String, records: Int64, bytes: Int64) {
         self.name = name
@@ -24,6 +26,22 @@ package struct TypeUsage: Hashable, Sendable, WireMessage {
         try wire.field(1, &name)
         try wire.field(2, &records)
         try wire.field(3, &bytes)
+        try wire.field(4, &byField)
+    }
+}
+
+/// How many records have a value of a field.
+package struct FieldUsage: Hashable, Sendable, WireMessage {
+    /// The field's.
+    package var name: String
+    /// Those that are not deleted.
+    package var records: Int64
+
+    package static var blank: Self { FieldUsage(name: "", records: 0) }
+
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.field(1, &name)
+        try wire.field(2, &records)
     }
 }
 
@@ -40,7 +58,12 @@ package enum UsageCounts {
     static func zone(
         _ zone: ZoneRow, _ name: String, _ recount: QuotaAmounts?, _ request: UsageRequest, in db: Database
     ) throws -> ZoneUsage {
-        let types = request.detail == .types ? try types(ofZone: zone.id, in: db) : []
+        let types: [TypeUsage] =
+            switch request.detail {
+            case .types: try types(ofZone: zone.id, in: db)
+            case .fields: try fields(ofZone: zone.id, request, in: db)
+            default: []
+            }
         return ZoneUsage(name: name, used: zone.used, recount: recount, types: types)
     }
 
@@ -54,6 +77,27 @@ package enum UsageCounts {
             WHERE r.zone = ? AND r.deleted = 0 GROUP BY r.type ORDER BY t.name
             """, id
         ) { TypeUsage(name: $0.text(0), records: $0.integer(1), bytes: $0.integer(2)) }
+    }
+
+    /// The same, with their fields as reads see them.
+    private static func fields(ofZone id: Int64, _ request: UsageRequest, in db: Database) throws -> [TypeUsage] {
+        let row = try Rows(db: db).schema(container: request.container, environment: request.environment)
+        guard let row, let schema = try InstalledSchema.load(schemaID: row.id, in: db) else { return [] }
+        var counts: [Int64: [String: Int64]] = [:]
+        try SQLStatement(cached: "SELECT type, body FROM record WHERE zone = ? AND deleted = 0", in: db)
+            .forEach([.integer(id)]) { row in
+                guard let type = schema.byID[row.integer(0)] else { return true }
+                for field in type.visible(try decodeBody(row.bytes(1))).all {
+                    counts[type.id, default: [:]][field.name, default: 0] += 1
+                }
+                return true
+            }
+        return try types(ofZone: id, in: db).map { type in
+            var type = type
+            let fields = schema.byName[type.name].flatMap { counts[$0.id] } ?? [:]
+            type.byField = fields.map { FieldUsage(name: $0.key, records: $0.value) }.sorted { $0.name < $1.name }
+            return type
+        }
     }
 
     /// What all databases of a container's environment come to on this shard, by scope: a row for each, without owner.

@@ -1,3 +1,4 @@
+import Authorization
 import Cluster
 package import Directory
 import RecordModel
@@ -7,14 +8,28 @@ package struct AccountAdministration: Sendable {
     let administration: Administration
     private var service: RecordService { administration.service }
 
-    /// A page of accounts by name, and whether more follow.
+    /// A page of accounts by name, each with the end of its lock-out where it is locked, and whether more follow.
     package func list(
         after name: String, limit: Int
-    ) async throws(RequestFailure) -> (accounts: ArraySlice<Account>, moreComing: Bool) {
+    ) async throws(RequestFailure) -> (accounts: [(account: Account, lockedUntil: Int64?)], moreComing: Bool) {
         try await service.refreshDirectory()
-        // One more says whether the list goes on.
-        let accounts = try await service.accounts.read { try $0.accounts(after: name, limit: limit + 1) }
-        return (accounts.prefix(limit), accounts.count > limit)
+        let now = service.now
+        return try await service.accounts.read { reader in
+            // One more says whether the list goes on.
+            let accounts = try reader.accounts(after: name, limit: limit + 1)
+            let page: [(account: Account, lockedUntil: Int64?)] = try accounts.prefix(limit).map { account in
+                let lockout = try reader.lockout(of: account.id)
+                return (account, lockout?.isLocked(at: now) == true ? lockout?.lockedUntil : nil)
+            }
+            return (page, accounts.count > limit)
+        }
+    }
+
+    /// Forgets a user's failed sign-ins, so that nothing keeps them out but a wrong password.
+    package func unlock(_ name: String) async throws(RequestFailure) {
+        _ = try await administration.account(named: name)
+        try await administration.requireLevel(.unlocking)
+        try await administration.change(.administration(.unlock(account: name)))
     }
 
     /// Makes an account with what `given` has; empty texts are left out.
@@ -83,6 +98,45 @@ package struct AccountAdministration: Sendable {
         let member = RoleMember(
             container: key.container, environment: key.environment, role: role, accountID: account.id)
         try await administration.change(isMember ? .addRoleMember(member) : .removeRoleMember(member))
+    }
+
+    /// What somebody may do with public records of a type: the roles by which, sorted; of their own records only, where
+    /// that is `_creator` alone.
+    package struct Rights: Sendable {
+        /// The record type's name.
+        package var type: String
+        /// The roles that let them make records.
+        package var create: [String]
+        /// Those that let them read records.
+        package var read: [String]
+        /// Those that let them change and delete records.
+        package var write: [String]
+    }
+
+    /// What a user may do with public records of each type of a schema.
+    /// - Parameter user: nil: somebody who has not signed in.
+    /// - Returns: the user's roles, sorted, and their rights by type.
+    package func rights(
+        of user: String?, in key: SchemaKey
+    ) async throws(RequestFailure) -> (roles: [String], rights: [Rights]) {
+        let directory = try await administration.directory(with: key.container)
+        var caller = Caller(user: nil)
+        if let user {
+            let account = try await administration.owner(named: user)
+            caller = Caller(
+                user: Account.userRecordName(accountID: account.id, container: key.container),
+                customRoles: directory.roles(
+                    of: account.id, container: key.container, environment: key.environment))
+        }
+        let rights = directory.schema(key).schema.normalized.types.map { type in
+            // A record that is not there yet has no creator.
+            func roles(_ permission: Permissions) -> [String] {
+                caller.grants(in: type, isCreator: permission != .create)
+                    .filter { $0.permissions.contains(permission) }.map(\.role).sorted()
+            }
+            return Rights(type: type.name, create: roles(.create), read: roles(.read), write: roles(.write))
+        }
+        return (caller.roles, rights)
     }
 
     // MARK: What names and addresses may be

@@ -98,6 +98,8 @@ extension Administration {
     package var cluster: ClusterAdministration { ClusterAdministration(administration: self) }
     /// The log of requests, and what requests came to.
     package var requests: RequestAdministration { RequestAdministration(administration: self) }
+    /// What is wrong.
+    package var alerts: AlertAdministration { AlertAdministration(administration: self) }
     /// Work on all matches of a query.
     package var jobs: JobAdministration { JobAdministration(administration: self) }
     /// What containers hold and carry.

@@ -103,6 +103,10 @@ package struct ContainerAdministration: Sendable {
         if changes.contains(where: { Self.versionLimits.contains($0.limit) }) {
             try await administration.requireLevel(.versions)
         }
+        if changes.contains(where: { $0.limit.alert != nil }) { try await administration.requireLevel(.alerts) }
+        if container != nil, let rule = changes.compactMap(\.limit.alert).first(where: { !$0.isOfContainers }) {
+            throw .badRequest("\(rule.limit.rawValue): it is about nodes, not containers; set it for the cluster")
+        }
         try await administration.change(.setLimits(container: container, changes))
         return service.directory
     }

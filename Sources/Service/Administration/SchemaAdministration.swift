@@ -32,6 +32,9 @@ package struct SchemaAdministration: Sendable {
         package var version: UInt64
         /// Of the environment: how often it was reset.
         package var generation: UInt64
+        /// From how many records each change of a dry run takes something; those are missing that take nothing, or
+        /// where it could not be found out.
+        package var losses: [SchemaChange: SchemaLoss] = [:]
     }
 
     let administration: Administration
@@ -194,6 +197,7 @@ package struct SchemaAdministration: Sendable {
     ) async throws(RequestFailure) -> Change {
         let result = try result(of: plan, on: current)
         var change = Change(key: key, plan: plan, version: current.version, generation: current.generation)
+        if options.isDryRun { change.losses = await SchemaLoss.all(of: plan, in: key, service) }
         if options.isDryRun || plan.changes.isEmpty { return change }
         change.version = try await administration.change(
             .setSchema(key, expectedVersion: current.version, result))

@@ -16,6 +16,8 @@ enum NodeInquiry: Hashable, Sendable {
     case health
     /// What it knows of its jobs.
     case jobs(JobInquiry)
+    /// What its rules of alerts come to.
+    case alerts
 }
 
 extension NodeInquiry: WireUnion {
@@ -27,6 +29,7 @@ extension NodeInquiry: WireUnion {
         case .telemetry(let filter): writer.parts(4, filter)
         case .health: writer.field(5, true)
         case .jobs(let inquiry): writer.parts(10, inquiry)
+        case .alerts: writer.field(11, true)
         }
     }
 
@@ -38,6 +41,7 @@ extension NodeInquiry: WireUnion {
         case 4: self = try reader.parts { .telemetry($0) }
         case 5: self = try reader.flag(.health)
         case 10: self = try reader.parts { .jobs($0) }
+        case 11: self = try reader.flag(.alerts)
         default: return nil
         }
     }
@@ -186,6 +190,7 @@ struct NodeInquiries {
         case .telemetry(let filter): service.requests.sums(filter).encoded()
         case .health: await NodeHealth.present(of: node, since: service.requests.began).encoded()
         case .jobs(let inquiry): await service.jobs.answer(inquiry, in: service).encoded()
+        case .alerts: AlertFindings(findings: await service.alerts.look(at: service)).encoded()
         }
     }
 }

@@ -94,6 +94,11 @@ package final class RequestJournal: Sendable {
         }
     }
 
+    func recent(minutes: Int64) -> [TelemetryPlace: TelemetryCell] {
+        let now = clock.wallMilliseconds
+        return state.withLock(\.series).recent(minutes: minutes, at: now)
+    }
+
     func sums(_ filter: TelemetryFilter) -> TelemetrySums {
         let now = clock.wallMilliseconds
         // A copy, so that requests need not wait for the sums.

@@ -49,6 +49,14 @@ package struct TelemetryKey: Hashable, Sendable, WireMessage {
     }
 }
 
+/// Where requests go.
+struct TelemetryPlace: Hashable {
+    /// Empty for requests of none.
+    var container: String
+    /// The container's.
+    var environment: Environment?
+}
+
 /// What a node's requests came to: the last hour by minutes, the last day by ten minutes, 30 days by hours. A value:
 /// time is passed in.
 ///
@@ -128,6 +136,18 @@ struct TelemetrySeries {
             sum.add(new)
             return sum
         }
+    }
+
+    /// What clients' requests of the last minutes came to, by container and environment.
+    func recent(minutes: Int64, at time: Int64) -> [TelemetryPlace: TelemetryCell] {
+        let oldest = time - minutes * TelemetryRange.hour.stepMilliseconds
+        var cells: [TelemetryPlace: TelemetryCell] = [:]
+        for step in past[.hour, default: []] + [minute] where step.begin > oldest && step.begin <= time {
+            for (key, cell) in step.cells where key.group != .administration {
+                cells[TelemetryPlace(container: key.container, environment: key.environment), default: .blank].add(cell)
+            }
+        }
+        return cells
     }
 
     /// What the cells that a filter lets through come to, step by step, and over all steps for each key.

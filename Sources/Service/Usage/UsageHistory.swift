@@ -146,6 +146,7 @@ package final class UsageHistory: Sendable {
             storage.assetBytes += database.used.assets
             storage.records += database.used.records
         }
+        service.alerts.note(storage, of: key.schema)
         return storage
     }
 

@@ -12,8 +12,11 @@ struct AccountRoutes {
     func list() async throws(RequestFailure) -> Reply {
         let page = try await accounts.list(after: request.url["after"] ?? "", limit: try request.url.pageLimit())
         return Reply { writer in
-            writer.list("users", page.accounts) { Self.write($0, to: &$1) }
-            writer.optional("next", page.moreComing ? page.accounts.last?.name : nil)
+            writer.list("users", page.accounts) { user, writer in
+                Self.write(user.account, to: &writer)
+                writer.optional("lockedUntil", integer: user.lockedUntil)
+            }
+            writer.optional("next", page.moreComing ? page.accounts.last?.account.name : nil)
         }
     }
 
@@ -91,6 +94,13 @@ struct AccountRoutes {
         return ExternalIdentity(issuer: issuer, subject: subject)
     }
 
+    /// Ends a user's lock-out.
+    func unlock() async throws(RequestFailure) -> Reply {
+        let name = try request.url.need("name")
+        try await accounts.unlock(name)
+        return .done("unlocked", "name", name)
+    }
+
     /// Sets a user's password, or takes it away; ends a lock-out, and the user's sessions unless told not to.
     func setPassword() async throws(RequestFailure) -> Reply {
         let (name, json) = (try request.url.need("name"), try request.json())
@@ -124,6 +134,23 @@ struct RoleRoutes {
             writer.list("roles", roles) { role, writer in
                 writer.member("name", role.name)
                 writer.list("members", role.members)
+            }
+        }
+    }
+
+    /// `GET roles/explain`.
+    func explain() async throws(RequestFailure) -> Reply {
+        let (key, user) = (try request.url.schemaKey(), request.url.text("user"))
+        let (roles, rights) = try await accounts.rights(of: user, in: key)
+        return Reply { writer in
+            writer.members(of: key)
+            writer.optional("user", user)
+            writer.list("roles", roles)
+            writer.list("types", rights) { rights, writer in
+                writer.member("name", rights.type)
+                writer.list("create", rights.create)
+                writer.list("read", rights.read)
+                writer.list("write", rights.write)
             }
         }
     }

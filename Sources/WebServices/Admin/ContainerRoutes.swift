@@ -115,19 +115,16 @@ struct LimitRoutes {
     }
 
     private func reply(_ directory: DirectorySnapshot) -> Reply {
-        let cluster = directory.overrides(of: nil)
-        let own = container.map { directory.overrides(of: $0) } ?? [:]
-        return Reply { writer in
+        Reply { writer in
             if let container {
                 writer.member("container", container)
                 writer.member("users", count: directory.userCount(of: container))
             }
             writer.list("limits", ContainerLimit.allCases) { limit, writer in
-                let set = own[limit].map { ($0, "container") } ?? cluster[limit].map { ($0, "cluster") }
-                let (value, source) = set ?? (limit.standard, "default")
+                let (value, source) = directory.limit(limit, of: container)
                 writer.member("name", limit.rawValue)
                 writer.member("value", integer: value)
-                writer.member("source", source)
+                writer.member("source", source.rawValue)
                 writer.member("unit", limit.unit.rawValue)
             }
             writer.object("effective") { writer in

@@ -144,13 +144,15 @@ struct SchemaRoutes {
             writer.member("version", count: change.version)
             writer.member("applied", !isDryRun)
             if showsGeneration { writer.member("generation", count: change.generation) }
-            Self.write(change.plan, to: &writer)
+            Self.write(change.plan, change.losses, to: &writer)
         }
     }
 
     /// `changes`, each in words with what it does besides, and `kept`: what is not taken away although the wanted
     /// schema lacks it.
-    private static func write(_ plan: SchemaPlan, to writer: inout JSONWriter) {
+    private static func write(
+        _ plan: SchemaPlan, _ losses: [SchemaChange: SchemaLoss] = [:], to writer: inout JSONWriter
+    ) {
         writer.list("changes", plan.changes) { change, writer in
             writer.member("change", change.description)
             writer.optional("consequence", change.consequence)
@@ -159,6 +161,8 @@ struct SchemaRoutes {
             writer.optional("type", change.typeName)
             writer.optional("field", change.fieldName)
             writer.optional("role", change.role)
+            guard let loss = losses[change] else { return }
+            writer.member(loss.isExact ? "records" : "recordsMax", integer: loss.records)
         }
         writer.list("kept", plan.kept) { change, writer in
             writer.member("change", change.description)

@@ -29,7 +29,7 @@ package final class WebContext: Sendable {
     ///     `Host` says, which is whatever its sender likes.
     ///   - consoleFolder: where the console's files are, in place of those in the binary.
     ///   - webhooks: sends deliveries in place of HTTP.
-    ///   - usageMilliseconds: how often what was used goes to the days' history; 0: never.
+    ///   - usageMilliseconds: how often what was used goes to the days' history, and alerts are looked for; 0: never.
     package init(
         service: RecordService, administrator: AdministratorToken, origin: String? = nil, consoleFolder: String? = nil,
         webhooks: (any WebhookTransport)? = nil, usageMilliseconds: UInt64 = 60_000
@@ -62,6 +62,7 @@ package final class WebContext: Sendable {
     package func start() {
         service.start()
         history.start(everyMilliseconds: usageMilliseconds)
+        service.alerts.start(service, everyMilliseconds: usageMilliseconds)
         service.webhooks.start(service, webhooks)
         heap.start()
     }
@@ -69,6 +70,7 @@ package final class WebContext: Sendable {
     /// Ends it; no more requests come.
     package func stop() async {
         heap.stop()
+        service.alerts.stop()
         await history.stop()
         await service.stop()
         await providers.shutdown()

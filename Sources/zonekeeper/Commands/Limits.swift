@@ -180,7 +180,8 @@ enum LimitValue {
         if value == ContainerLimit.unlimited { return "unlimited" }
         switch unit {
         case .bytes?: return Units.bytes(value)
-        case .requestsPerSecond?, .requests?, .records?, .savesPerMinute?, .minutes?, .days?, .versions?:
+        case .requestsPerSecond?, .requests?, .records?, .savesPerMinute?, .minutes?, .days?, .versions?, .entries?,
+            .elections?, .milliseconds?, .percent?:
             return "\(Units.count(value)) \(unit?.rawValue ?? "")"
         case nil: return Units.count(value)
         }
@@ -222,7 +223,8 @@ enum LimitValue {
         return switch limit.unit {
         case .bytes: "an amount such as 10GB or 64MiB, 'unlimited' or 'default' is expected"
         case .records: "a number of records, 'unlimited' or 'default' is expected"
-        case .requestsPerSecond, .requests, .savesPerMinute, .minutes, .days, .versions:
+        case .requestsPerSecond, .requests, .savesPerMinute, .minutes, .days, .versions, .entries, .elections,
+            .milliseconds, .percent:
             "\(Units.count(lower)) to \(Units.count(upper)) \(limit.unit.rawValue) or 'default' is expected"
         }
     }

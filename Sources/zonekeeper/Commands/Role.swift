@@ -9,7 +9,39 @@ struct RoleCommand: AsyncParsableCommand {
             Roles and what they may do are the schema's (CREATE ROLE and GRANT). _world, _icloud and _creator need no \
             members.
             """,
-        subcommands: [RoleListCommand.self, RoleGrantCommand.self, RoleRevokeCommand.self])
+        subcommands: [
+            RoleListCommand.self, RoleExplainCommand.self, RoleGrantCommand.self, RoleRevokeCommand.self,
+        ])
+}
+
+struct RoleExplainCommand: ClientCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "explain",
+        abstract: "Say what a user may do with public records of each type, and by which roles.",
+        discussion: "Where a role is _creator alone, it is their own records. Private data is its owner's alone.")
+
+    @OptionGroup var options: ClientOptions
+
+    @Argument(help: "The user's name; without it, somebody who has not signed in.")
+    var user: String?
+
+    func run(on connection: Connection) async throws {
+        let response = try await connection.administerPlace("GET", "roles/explain", parameters: ["user": user])
+        try list(response, "types", nothing: "no record types", Self.columns)
+    }
+
+    static var columns: [Table.Column] {
+        func roles(_ permission: String) -> (JSONValue) -> String {
+            { type in
+                let roles = (type[permission]?.array ?? []).map(\.plainText)
+                return roles.isEmpty ? "no" : roles == ["_creator"] ? "own, by _creator" : roles.joined(separator: ", ")
+            }
+        }
+        return [
+            ("TYPE", { $0.text("name") }), ("CREATE", roles("create")), ("READ", roles("read")),
+            ("WRITE", roles("write")),
+        ]
+    }
 }
 
 struct RoleListCommand: ClientCommand {

@@ -163,10 +163,17 @@ struct SchemaPlanReport {
     var steps: [String] {
         let changes = (json["changes"]?.array ?? []).map { change in
             let consequence = change["consequence"]?.string.map { " (\($0))" } ?? ""
-            return (isDryRun ? "would " : "") + change.text("change") + consequence
+            return (isDryRun ? "would " : "") + change.text("change") + Self.count(of: change) + consequence
         }
         let kept = showsKept ? json["kept"]?.array ?? [] : []
         return changes + kept.map { "not done, as \(json.text("environment")) keeps what it has: \($0.text("change"))" }
+    }
+
+    /// How many records lose something; empty where that is not said.
+    private static func count(of change: JSONValue) -> String {
+        let (count, most) = (change.amount("records"), change.amount("recordsMax"))
+        guard let records = count ?? most else { return "" }
+        return ": \(most == nil ? "" : "at most ")\(Units.count(records)) record\(records == 1 ? "" : "s")"
     }
 
     /// Whether a permission stays although the file does not grant it, and nobody asked for that.

@@ -6,8 +6,8 @@ struct UserCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "user", abstract: "Create, change, list and delete users; set passwords; sign in and out.",
         subcommands: [
-            UserCreateCommand.self, UserUpdateCommand.self, UserPasswordCommand.self, UserListCommand.self,
-            UserDeleteCommand.self, UserSignInCommand.self, UserSignOutCommand.self,
+            UserCreateCommand.self, UserUpdateCommand.self, UserPasswordCommand.self, UserUnlockCommand.self,
+            UserListCommand.self, UserDeleteCommand.self, UserSignInCommand.self, UserSignOutCommand.self,
         ])
 }
 
@@ -141,6 +141,24 @@ struct UserPasswordCommand: ClientCommand {
     }
 }
 
+struct UserUnlockCommand: ClientCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "unlock", abstract: "Let a user sign in again who is locked out after wrong passwords.",
+        discussion: """
+            A browser or an address that the user signed in from before has a lock-out of its own, which ends by itself.
+            """)
+
+    @OptionGroup var options: ClientOptions
+
+    @Argument(help: "The user's name.")
+    var name: String
+
+    func run(on connection: Connection) async throws {
+        let response = try await connection.administer("POST", "users/unlock", parameters: ["name": name])
+        try show(response, "user \(name) is not locked out")
+    }
+}
+
 struct UserListCommand: ClientCommand {
     static let configuration = CommandConfiguration(commandName: "list", abstract: "List the users.")
 
@@ -152,7 +170,7 @@ struct UserListCommand: ClientCommand {
             ("USER", { $0.text("name") }), ("EMAIL", { $0.text("email") }), ("GIVEN NAME", { $0.text("givenName") }),
             ("FAMILY NAME", { $0.text("familyName") }),
             ("DISCOVERABLE", { $0["discoverable"] == .bool(true) ? "yes" : "no" }),
-            ("CREATED", { $0.time("created") }),
+            ("CREATED", { $0.time("created") }), ("LOCKED UNTIL", { $0.time("lockedUntil") }),
         ]
         try show(.members(["users": .array(users)]), Table(users, columns).text)
     }

@@ -1,36 +1,9 @@
-/** Matches counted up to a bound, and many records saved or deleted at once. */
-import { call, modifyRecords, newKey, queryRecords, RequestError } from "./api.js";
+/** Many records saved or deleted at once. */
+import { call, modifyRecords, newKey, RequestError } from "./api.js";
 import { place } from "./router.js";
 
 /** Operations that one request may have. */
 const operationsMax = 200;
-
-/**
- * The pages of a query's matches.
- * @param {any} body a request's, of which the query counts @param {{desiredKeys?: string[], signal?: AbortSignal}} [options]
- */
-async function* pages({ query }, { desiredKeys, signal } = {}) {
-  const at = place.peek();
-  let continuationMarker;
-  do {
-    const page = await call(queryRecords, { place: at, signal, body: { query, desiredKeys, resultsLimit: 200, numbersAsStrings: true, continuationMarker } });
-    yield page.records;
-    ({ continuationMarker } = page);
-  } while (continuationMarker);
-}
-
-/**
- * How many records match, and whether that is all of them: counting ends above `max`.
- * @param {any} body @param {number} max @param {AbortSignal} [signal]
- */
-export async function countMatches(body, max, signal) {
-  let count = 0;
-  for await (const records of pages(body, { desiredKeys: [], signal })) {
-    count += records.length;
-    if (count > max) return { count: max, isAll: false };
-  }
-  return { count, isAll: true };
-}
 
 /**
  * Sends operations, some at a time; each request once, also where its answer was lost.

@@ -11,6 +11,7 @@ import { presentKeys, useKeys } from "../core/keys.js";
 import { button, checkbox, messages, textField, timeAgo, toast } from "./parts.js";
 import { menuButton, menuGroup, menuItem, openDialog, openForm, showSecret } from "./dialog.js";
 import { icon, mark } from "./icon.js";
+import { alertBell } from "./alerts.js";
 import { actAsDenial, actingBanner, openActAs } from "./actas.js";
 import { openPalette } from "./palette.js";
 import { groups, screens } from "../screens/all.js";
@@ -51,6 +52,7 @@ export function frame(content) {
         containerMenu(), () => (place.value.container && screens[place.value.screen]?.needsContainer ? environmentSwitch() : null),
         div({ class: "top-end" },
           button({ label: span({ class: "search-words" }, "Go to…", kbd("Ctrl K")), icon: "search", kind: "plain", class: "search-button", "aria-label": "Go to a screen, a type or a record", title: "Ctrl K", onclick: openPalette }),
+          alertBell(),
           button({ label: "Keys and help", icon: "help", kind: "plain", hides: true, onclick: showKeys }),
           accountMenu())),
       actingBanner(),

@@ -1,14 +1,11 @@
 /** The bar below the screens of the schema: what was edited, Save Changes (which shows first what they do), Discard. */
-import { signal } from "../core/signal.js";
 import { html } from "../core/dom.js";
 import { call } from "../core/api.js";
 import { place } from "../core/router.js";
 import { denial, isProduction } from "../core/session.js";
-import { asRequestError } from "../core/resource.js";
-import { countMatches } from "../core/matches.js";
 import { schema, schemaState } from "../core/context.js";
 import { baseVersion, discard, edited, edits, isBehind } from "../core/draft.js";
-import { hasIndex, schemaText } from "../core/schema.js";
+import { schemaText } from "../core/schema.js";
 import { useKeys } from "../core/keys.js";
 import { count, plural } from "../core/format.js";
 import { badge, button, toast } from "./parts.js";
@@ -22,12 +19,18 @@ export const schemaDenial = () =>
   isProduction.value ? "Production’s schema changes only by Deploy Schema Changes."
     : (denial("POST /admin/1/schema", { inEnvironment: true }) ?? (schema.value ? null : "The schema is not loaded yet."));
 
+/** How many records a change takes something from, as far as the server says. @param {any} change */
+const lost = ({ records, recordsMax }) =>
+  records !== undefined ? strong(`: ${plural(records, "record")}`) : recordsMax !== undefined ? strong(`: at most ${plural(recordsMax, "record")}`) : null;
+
 /** The changes of a plan, each with what follows from it. @param {{changes: any[], kept?: any[]}} plan */
 export const planList = ({ changes, kept = [] }) =>
   ul({ class: "plan" },
-    changes.map(({ change, consequence, losesData }) =>
-      li({ class: losesData ? "loses" : change.startsWith("remove") ? "removes" : "" }, icon(losesData ? "danger" : change.startsWith("remove") ? "trash" : "add"),
-        div(span(change[0].toUpperCase() + change.slice(1)), consequence ? p({ class: "small" }, consequence) : null))),
+    changes.map((one) => {
+      const { change, consequence, losesData } = one;
+      return li({ class: losesData ? "loses" : change.startsWith("remove") ? "removes" : "" }, icon(losesData ? "danger" : change.startsWith("remove") ? "trash" : "add"),
+        div(span(change[0].toUpperCase() + change.slice(1), lost(one)), consequence ? p({ class: "small" }, consequence) : null));
+    }),
     kept.map(({ change }) => li({ class: "kept" }, icon("lock"), div(span("Kept: ", change)))));
 
 /** @param {Record<string, any>} query */
@@ -35,26 +38,6 @@ const importSchema = (query) => {
   const { container, environment } = place.peek();
   return call("POST /admin/1/schema", { query: { container, environment, expectedVersion: baseVersion.peek(), ...query }, body: { schema: schemaText((edited.peek())) } });
 };
-
-/** How many records the edits take values or themselves from; more than this are not counted. */
-const countedMax = 1000;
-
-/** What is lost, by type: its records, or what a field that goes has in them. Which of them have the field is not known. */
-function lost() {
-  const now = edited.peek();
-  return (schema.peek()?.types ?? []).flatMap((type) => {
-    const kept = now?.types.find((each) => each.name === type.name);
-    const gone = type.fields.filter((field) => !field.system && !kept?.fields.some((each) => each.name === field.name)).map((field) => field.name);
-    if (kept && gone.length === 0) return [];
-    const words = kept ? `${gone.join(", ")} of ${type.name}` : type.name;
-    const counted = signal("counting records…");
-    const canCount = type.fields.some((field) => field.name === "___recordID" && hasIndex(field, "QUERYABLE"));
-    const body = { query: { recordType: type.name } };
-    if (!canCount) counted.value = "not counted, as recordName is not queryable";
-    else void countMatches(body, countedMax).then(({ count: number, isAll }) => (counted.value = `${kept ? "of " : ""}${isAll ? "" : "more than "}${plural(number, "record")}${kept && isAll ? " at most" : ""}`), (error) => (counted.value = asRequestError(error).message));
-    return [li(strong(words), ": ", counted)];
-  });
-}
 
 /** Shows what the server would do, and does it. */
 async function review() {
@@ -71,7 +54,7 @@ async function review() {
   await openForm({
     title: "Review changes", class: "wide", submitLabel: isLoss ? "Save, and lose this data" : "Save Changes", kind: isLoss ? "danger" : "primary",
     body: () => [p({ class: "muted" }, `Version ${baseVersion.peek()} of the development schema becomes version ${Number(baseVersion.peek()) + 1}, all of this at once.`), planList(plan),
-      isLoss ? div({ class: "notice warn" }, icon("danger"), div(span(losses.length === 1 ? "One of these changes deletes data for good." : `${count(losses.length)} of these changes delete data for good.`), ul({ class: "plain-list" }, lost()))) : null],
+      isLoss ? div({ class: "notice warn" }, icon("danger"), span(losses.length === 1 ? "One of these changes deletes data for good." : `${count(losses.length)} of these changes delete data for good.`)) : null],
     submit: async () => {
       await importSchema(isLoss ? { allowDataLoss: true } : {});
       discard();

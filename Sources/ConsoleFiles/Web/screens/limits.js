@@ -6,9 +6,9 @@ import { every, resource } from "../core/resource.js";
 import { address, place, setParams } from "../core/router.js";
 import { denial } from "../core/session.js";
 import { bytes, count, isUnlimited, milliseconds, time } from "../core/format.js";
-import { actionsColumn, badge, button, checkbox, errorBox, field, link, meter, screenHead, select, textField, toast, view } from "../elements/parts.js";
+import { actionsColumn, badge, button, checkbox, errorBox, field, link, meter, screenHead, select, view } from "../elements/parts.js";
 import { refusalBox } from "../elements/requests.js";
-import { openForm } from "../elements/dialog.js";
+import { limitText, openLimitForm } from "../elements/limitform.js";
 import { table } from "../elements/table.js";
 import { icon } from "../elements/icon.js";
 
@@ -27,9 +27,6 @@ const words = {
   recordVersionDays: "Days for which earlier versions of records are kept", recordVersionsMax: "Earlier versions of one record",
 };
 
-/** @param {number} value @param {string} unit */
-const shown = (value, unit) => (isUnlimited(value) ? "unlimited" : unit === "bytes" ? bytes(value) : `${count(value)} ${unit}`);
-
 const actions = ["records/modify", "records/query", "records/lookup", "changes/zone", "zones/modify", "assets/upload", "kv/set", "kv/list"];
 
 export function limitsScreen() {
@@ -38,39 +35,18 @@ export function limitsScreen() {
   return section(
     screenHead({ title: "Limits", detail: "What this container is held to, in both environments, and what a request would meet now." }),
     refusedPart(),
-    section({ class: "block" }, h2("All limits"), p({ class: "muted" }, "A container’s own value counts before the cluster’s, and that before the default."),
+    section({ class: "block" }, h2("All limits"), p({ class: "muted" }, "A container’s own value counts before the cluster’s, and that before the default. Thresholds of alerts are on ", link(address({ screen: "telemetry", params: {} }), "Telemetry"), "."),
       view(limits, { show: (found) => table({
-        caption: "Limits", class: "limits-table", isWrapped: true, key: (row) => row.name, rows: () => found.limits,
+        caption: "Limits", class: "limits-table", isWrapped: true, key: (row) => row.name, rows: () => found.limits.filter((row) => !row.name.startsWith("alert")),
         columns: () => [
-          { label: "Limit", cell: (row) => [span(words[row.name] ?? row.name), html.br(), code({ class: "muted small" }, row.name), div({ class: "narrow-only" }, strong(shown(row.value, row.unit)), " ", badge(row.source, row.source === "container" ? "accent" : ""))] },
-          { label: "Value", class: "number", cell: (row) => strong(shown(row.value, row.unit)) },
-          { label: "In force", class: "number", cell: (row) => (row.name in found.effective ? shown(found.effective[row.name], row.unit) : span({ class: "unset" }, "–")) },
+          { label: "Limit", cell: (row) => [span(words[row.name] ?? row.name), html.br(), code({ class: "muted small" }, row.name), div({ class: "narrow-only" }, strong(limitText(row.value, row.unit)), " ", badge(row.source, row.source === "container" ? "accent" : ""))] },
+          { label: "Value", class: "number", cell: (row) => strong(limitText(row.value, row.unit)) },
+          { label: "In force", class: "number", cell: (row) => (row.name in found.effective ? limitText(found.effective[row.name], row.unit) : span({ class: "unset" }, "–")) },
           { label: "Source", cell: (row) => badge(row.source, row.source === "container" ? "accent" : "") },
-          { ...actionsColumn, cell: (row) => button({ label: `Set ${row.name}`, icon: "edit", kind: "plain", hides: true, denied, onclick: () => setLimit(row, limits.reload) }) },
+          { ...actionsColumn, cell: (row) => button({ label: `Set ${row.name}`, icon: "edit", kind: "plain", hides: true, denied, onclick: () => openLimitForm(row, { title: words[row.name] ?? row.name, container: place.peek().container, reload: limits.reload }) }) },
         ],
       }) })),
     explainPart());
-}
-
-/** @param {any} row @param {() => void} reload */
-function setLimit(row, reload) {
-  const value = signal(isUnlimited(row.value) ? "" : String(row.value));
-  const patch = async (/** @type {number | null} */ to) => {
-    await call("PATCH /admin/1/limits", { query: { container: place.peek().container }, body: { [row.name]: to } });
-    reload();
-    toast(to === null ? `${row.name} is as before` : `${row.name} is ${shown(to, row.unit)} now`);
-  };
-  const usesDefault = signal(false);
-  return openForm({
-    title: words[row.name] ?? row.name, submitLabel: "Set limit",
-    denied: () => (usesDefault.value || /^\d+$/.test(value.value.trim()) ? null : "A whole number is needed."),
-    body: () => [
-      p({ class: "muted" }, code(row.name), `, for ${place.peek().container}. Now ${shown(row.value, row.unit)}, from the ${row.source}.`),
-      textField({ label: `Value (${row.unit})`, hint: "Counts on all nodes within a second.", isWide: true, class: "number", inputmode: "numeric", autofocus: true, value: value.peek(), disabled: () => usesDefault.value, oninput: (text) => (value.value = text) }),
-      row.source === "container" ? checkbox({ label: "Take this container’s value back", checked: false, onchange: (isOn) => (usesDefault.value = isOn) }) : null,
-    ],
-    submit: () => patch(usesDefault.peek() ? null : Number(value.peek().trim())),
-  });
 }
 
 function explainPart() {

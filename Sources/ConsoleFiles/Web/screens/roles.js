@@ -3,17 +3,18 @@ import { signal } from "../core/signal.js";
 import { html } from "../core/dom.js";
 import { call } from "../core/api.js";
 import { asRequestError, resource } from "../core/resource.js";
-import { place } from "../core/router.js";
+import { place, setParams } from "../core/router.js";
 import { schema, schemaState } from "../core/context.js";
 import { denial, isProduction } from "../core/session.js";
 import { edit, edited } from "../core/draft.js";
 import { isValidName } from "../core/schema.js";
-import { button, screenHead, textField, toast, view } from "../elements/parts.js";
+import { button, errorBox, field, screenHead, textField, toast, view } from "../elements/parts.js";
+import { table } from "../elements/table.js";
 import { openForm } from "../elements/dialog.js";
 import { schemaBar, schemaDenial } from "../elements/schemabar.js";
 import { icon } from "../elements/icon.js";
 
-const { code, div, h2, input, p, section, span, td, th, thead, tbody, tr } = html;
+const { code, div, h2, input, p, section, span, strong, td, th, thead, tbody, tr } = html;
 
 const standing = [["_world", "Everybody, also without a sign-in"], ["_icloud", "Everybody who is signed in"], ["_creator", "Who made the record"]];
 const permissions = /** @type {const} */ ([["CREATE", "Create"], ["READ", "Read"], ["WRITE", "Write"]]);
@@ -44,7 +45,25 @@ export function rolesScreen() {
         empty: () => p({ class: "muted" }, "There are no custom roles in this environment’s schema."),
         show: (list) => div({ class: "cards" }, list.map((role) => membersCard(role, members.reload))),
       })),
+    rightsPart(),
     schemaBar());
+}
+
+/** What a user may do, as the server judges it: by the schema that is saved. */
+function rightsPart() {
+  const user = () => place.value.params.user ?? "";
+  const found = resource((abort) => {
+    const { container, environment } = place.value;
+    void schema.value?.version;
+    return call("GET /admin/1/roles/explain", { query: { container, environment, user: user() || undefined }, signal: abort });
+  });
+  const by = (roles) => roles.length === 0 ? span({ class: "unset" }, "no") : [roles.every((role) => role === "_creator") ? "own records, by " : "by ", roles.map((role, index) => [index ? ", " : "", code(role)])];
+  return section({ class: "block" }, h2("What may a user do?"), p({ class: "muted" }, "With records of each type in the public database, by the schema as it is saved. Private data is its owner’s alone."),
+    div({ class: "form-grid explain-form" }, field({ label: "User", hint: "Empty: somebody who has not signed in." }, (attributes) => input({ ...attributes, value: user, autocomplete: "off", spellcheck: "false", onchange: (event) => setParams({ user: event.target.value.trim() || null }) }))),
+    view(found, { error: (error) => errorBox(error, { title: "No answer", retry: found.reload }), isEmpty: ({ types }) => types.length === 0, empty: () => p({ class: "muted" }, "There are no record types."), show: ({ types }) =>
+      table({ caption: "What the user may do", isWrapped: true, key: (type) => type.name, rows: () => types, columns: () => [
+        { label: "Record Type", cell: (type) => strong(type.name) },
+        { label: "Create", cell: (type) => by(type.create) }, { label: "Read", cell: (type) => by(type.read) }, { label: "Write", cell: (type) => by(type.write) }] }) }));
 }
 
 /** @param {string} typeName @param {string} role @param {string} permission @param {boolean} isOn */

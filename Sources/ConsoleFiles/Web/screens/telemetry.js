@@ -6,6 +6,7 @@ import { every, resource } from "../core/resource.js";
 import { address, place, setParams } from "../core/router.js";
 import { session } from "../core/session.js";
 import { bytes, count, milliseconds, plural, rate, share } from "../core/format.js";
+import { alertPanel } from "../elements/alerts.js";
 import { badge, button, checkbox, empty, screenHead, select, view } from "../elements/parts.js";
 import { table } from "../elements/table.js";
 import { timeChart } from "../elements/timechart.js";
@@ -41,7 +42,8 @@ export function telemetryScreen() {
       () => missingNodes(data().nodes, "their requests are not counted here"),
       () => figures(data()),
       () => (isEmpty.value ? empty({ icon: "telemetry", title: "No request in this time", text: "Charts appear with the first request." }) : [charts(data), breakdown(data)]),
-    ] }));
+    ] }),
+    alertPanel());
 }
 
 /** @param {any} data */

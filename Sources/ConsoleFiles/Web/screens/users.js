@@ -53,11 +53,12 @@ export function usersScreen() {
           { label: "Name", cell: (row) => strong(row.name) },
           { label: "Person", cell: (row) => [row.givenName, row.familyName].filter(Boolean).join(" ") || span({ class: "unset" }, "–") },
           { label: "Address", cell: (row) => row.email ?? span({ class: "unset" }, "–") },
-          { label: "Sign-in", cell: (row) => span({ class: "badges" }, row.hasPassword ? badge("password") : null, row.identity ? badge("provider") : null, !row.hasPassword && !row.identity ? badge("none", "warn") : null, row.discoverable ? badge("discoverable", "accent") : null) },
+          { label: "Sign-in", cell: (row) => span({ class: "badges" }, row.hasPassword ? badge("password") : null, row.identity ? badge("provider") : null, !row.hasPassword && !row.identity ? badge("none", "warn") : null, row.lockedUntil ? badge("locked out", "bad") : null, row.discoverable ? badge("discoverable", "accent") : null) },
           { label: "Made", cell: (row) => span({ class: "muted" }, timeAgo(row.created)) },
           { ...actionsColumn, cell: (row) => menuButton({ label: `More on ${row.name}`, icon: "more", kind: "plain", hides: true, items: () => [
             menuItem({ label: "Edit…", icon: "edit", denied: denial("PATCH /admin/1/users"), onclick: () => edit(row, first.reload) }),
             menuItem({ label: "Set password…", icon: "key", denied: denial("POST /admin/1/users/password"), onclick: () => setPassword(row, first.reload) }),
+            row.lockedUntil ? menuItem({ label: "Unlock", icon: "lock", denied: denial("POST /admin/1/users/unlock"), onclick: () => unlock(row.name, first.reload) }) : null,
             menuItem({ label: "Sessions…", icon: "log", denied: denial("DELETE /admin/1/tokens"), onclick: () => showSessions(row.name) }),
             place.peek().container ? menuItem({ label: "Act as this user…", icon: "user", denied: actAsDenial(), onclick: () => openActAs(row.name) }) : null,
             menuItem({ label: "Delete…", icon: "trash", danger: true, denied: denial("DELETE /admin/1/users"), onclick: () => remove(row.name, first.reload) }),
@@ -114,6 +115,17 @@ function setPassword(user, reload) {
       toast(`The password of ${user.name} was ${password.peek() ? "set" : "taken away"}`);
     },
   });
+}
+
+/** Lets in who is locked out after wrong passwords. @param {string} name @param {() => void} reload */
+async function unlock(name, reload) {
+  try {
+    await call("POST /admin/1/users/unlock", { query: { name } });
+    reload();
+    toast(`${name} may sign in again`);
+  } catch (error) {
+    toast(asRequestError(error).message, "bad");
+  }
 }
 
 /** Where a user is signed in; one session can be ended, or all of them. @param {string} user */

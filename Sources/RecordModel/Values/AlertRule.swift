@@ -1,0 +1,146 @@
+import Wire
+
+/// What a cluster watches of itself, and tells administrators of.
+///
+/// Each rule has a threshold, which is a limit of the cluster's, and for some of a container's (`limit`); 0 switches it
+/// off. `docs/monitoring.md` lists them, and `docs/monitoring/alerts.yml` has the same for Prometheus.
+package enum AlertRule: String, Hashable, Sendable, CaseIterable, WireValue {
+    case nodeDown, groupWithoutLeader, replicaFailing, missingFiles
+    case replicaBehind, slowDisk, overload, elections, clock, certificate, diskSpace, waitingEffects, waitingMatches
+    case errors, slowAnswers, publicData, transfer
+
+    /// How soon somebody should look.
+    package enum Severity: String, Hashable, Sendable, CaseIterable {
+        /// At once: something does not work.
+        case page
+        /// In the next days: something will not, or works badly.
+        case ticket
+    }
+
+    /// How a value is judged by the threshold.
+    package enum Measure: String, Hashable, Sendable, CaseIterable {
+        /// It is wrong at the threshold and above.
+        case above
+        /// It is wrong at the threshold and below.
+        case below
+        /// Something is wrong or it is not; the threshold says for how many minutes it may be.
+        case minutes
+    }
+
+    /// The limit that is its threshold.
+    package var limit: ContainerLimit {
+        switch self {
+        case .nodeDown: .alertNodeDownMinutes
+        case .groupWithoutLeader: .alertLeaderlessMinutes
+        case .replicaFailing: .alertFailingMinutes
+        case .missingFiles: .alertMissingFilesMinutes
+        case .replicaBehind: .alertBehindEntries
+        case .slowDisk: .alertSyncMilliseconds
+        case .overload: .alertWaitingRequests
+        case .elections: .alertElections
+        case .clock: .alertClockMilliseconds
+        case .certificate: .alertCertificateDays
+        case .diskSpace: .alertDiskFreePercent
+        case .waitingEffects: .alertWaitingEffects
+        case .waitingMatches: .alertWaitingMatches
+        case .errors: .alertErrorPercent
+        case .slowAnswers: .alertAnswerMilliseconds
+        case .publicData: .alertPublicDataPercent
+        case .transfer: .alertTransferPercent
+        }
+    }
+
+    /// Whether a container may have a threshold of its own; all others are the cluster's.
+    package var isOfContainers: Bool {
+        switch self {
+        case .errors, .slowAnswers, .publicData, .transfer: true
+        default: false
+        }
+    }
+
+    /// How its values are judged.
+    package var measure: Measure {
+        switch self {
+        case .nodeDown, .groupWithoutLeader, .replicaFailing, .missingFiles: .minutes
+        case .certificate, .diskSpace: .below
+        default: .above
+        }
+    }
+
+    /// How soon somebody should look when it fires.
+    package var severity: Severity {
+        switch self {
+        case .nodeDown, .groupWithoutLeader, .replicaFailing, .missingFiles: .page
+        default: .ticket
+        }
+    }
+
+    /// For how long a value has to be wrong; where minutes are the threshold, that is.
+    package var minutes: Int64 {
+        switch self {
+        case .replicaBehind, .clock, .diskSpace, .waitingEffects, .waitingMatches: 5
+        case .overload: 2
+        default: 0
+        }
+    }
+
+    /// What it watches, as a heading has it.
+    package var title: String {
+        switch self {
+        case .nodeDown: "A node does not answer"
+        case .groupWithoutLeader: "Groups have no leader"
+        case .replicaFailing: "A replica cannot apply what its group committed"
+        case .missingFiles: "No node has the bytes of files that records name"
+        case .replicaBehind: "A replica is behind"
+        case .slowDisk: "One in a hundred syncs of the log takes long"
+        case .overload: "Requests or reads wait for their turn"
+        case .elections: "A group elects leaders again and again"
+        case .clock: "A node's clock is wrong"
+        case .certificate: "A certificate expires"
+        case .diskSpace: "The disk that holds a node's data is nearly full"
+        case .waitingEffects: "Notifications wait to be delivered"
+        case .waitingMatches: "Changes wait to be matched with subscriptions"
+        case .errors: "Answers are errors of the server"
+        case .slowAnswers: "One in twenty answers takes long"
+        case .publicData: "Public data are near their limit"
+        case .transfer: "The month's transfer is near its limit"
+        }
+    }
+
+    /// What to do then.
+    package var advice: String {
+        switch self {
+        case .nodeDown:
+            "Start the node, or replace it with `zonekeeper cluster replace`. Nothing is lost while a majority answers."
+        case .groupWithoutLeader:
+            "The group's zones can be neither read nor written here. Look whether most of its nodes run and reach each "
+                + "other: `zonekeeper cluster status`."
+        case .replicaFailing:
+            "Read why: a full disk, a damaged one, or a build that is too old. `zonekeeper cluster status` says it, too."
+        case .missingFiles:
+            "Start the nodes that are down, one of which may have them, or restore a backup: `docs/assets.md`."
+        case .replicaBehind: "Look for a slow disk or too little processor on that node; it catches up by itself."
+        case .slowDisk: "Every save waits for the disk of a majority. Look at what else uses it, or replace it."
+        case .overload: "Find who asks so much with `zonekeeper telemetry --all`; lower its rate, or add nodes."
+        case .elections: "Look for a slow disk or a bad network between the group's nodes."
+        case .clock: "Set it by NTP. A node that is a minute off takes no writes."
+        case .certificate:
+            "`zonekeeper certs renew` makes the nodes' own anew, which they take up as they run. An authority's file is "
+                + "replaced on every node."
+        case .diskSpace: "Make room, or give the node a larger disk. A full one takes no writes."
+        case .waitingEffects, .waitingMatches:
+            "Look at what changes so much with `zonekeeper telemetry --all`, and whether all nodes answer."
+        case .errors: "See which with `zonekeeper requests list --failed`."
+        case .slowAnswers: "See which with `zonekeeper telemetry`, and how a query runs with `record query --explain`."
+        case .publicData: "Delete what is not needed, or raise databaseBytes: `zonekeeper usage` has what takes room."
+        case .transfer: "Raise transferBytesPerMonth, or have clients fetch less. Saves are refused at the limit."
+        }
+    }
+}
+
+extension ContainerLimit {
+    /// The rule whose threshold it is; nil: it limits.
+    package var alert: AlertRule? { Self.alerts[self] }
+
+    private static let alerts = Dictionary(uniqueKeysWithValues: AlertRule.allCases.map { ($0.limit, $0) })
+}

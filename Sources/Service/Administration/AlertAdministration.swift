@@ -1,0 +1,90 @@
+package import Directory
+package import RecordModel
+
+/// What is wrong, by the rules of alerts, on all nodes. Any node answers for all; one that does not answer is named.
+package struct AlertAdministration: Sendable {
+    /// What a rule comes to.
+    package enum State: String, Hashable, Sendable, CaseIterable {
+        /// Nothing is wrong.
+        case ok
+        /// Something is wrong, and not for as long as the rule asks for.
+        case pending
+        case firing
+        /// Its threshold is 0.
+        case off
+    }
+
+    /// One rule.
+    package struct Rule: Sendable {
+        /// Which one.
+        package var rule: AlertRule
+        /// Of the container that is asked for, or of the cluster.
+        package var threshold: Int64
+        /// Where that was set.
+        package var source: LimitSource
+        /// What it comes to over all places.
+        package var state: State
+        /// The worst that was found anywhere; nil: nothing is known.
+        package var value: Int64?
+        /// What is wrong: what fires first, then the oldest.
+        package var alerts: [AlertFinding]
+    }
+
+    /// All rules, as all nodes find them.
+    package struct Report: Sendable {
+        /// In the order of the document.
+        package var rules: [Rule]
+        /// When it was made, in milliseconds since 1970.
+        package var time: Int64
+        /// All that were asked.
+        package var nodes: [RequestAdministration.AskedNode]
+    }
+
+    let administration: Administration
+    private var service: RecordService { administration.service }
+
+    /// - Parameter container: whose thresholds and requests are wanted, beside what nodes are at; nil: the cluster's
+    ///   thresholds, and the requests of all containers that the administrator may see.
+    package func report(of container: String?) async throws(RequestFailure) -> Report {
+        let access = try administration.access
+        if let container {
+            try access.require(
+                AdministratorNeed(.viewer, .container), container: container, environment: nil, now: service.now)
+            _ = try await administration.directory(with: container)
+        }
+        async let around = service.alerts.lookAround(from: service)
+        let answers: [NodeAnswer<AlertFindings>] = await NodeInquiries(service: service).askAll(.alerts)
+        let found = await around + answers.flatMap { $0.value?.findings ?? [] }
+        let visible = found.filter { finding in
+            guard finding.rule.isOfContainers else { return true }
+            return container.map { $0 == finding.container }
+                ?? (finding.container.isEmpty ? access.containers == nil : access.covers(finding.container))
+        }
+        return Report(
+            rules: AlertRule.allCases.map { rule in
+                self.rule(rule, Self.current(visible.filter { $0.rule == rule }), of: container)
+            }, time: service.now, nodes: answers.map { ($0.node, $0.problem) })
+    }
+
+    /// What environments hold is known to every node that counts their requests: the latest look is right.
+    private static func current(_ findings: [AlertFinding]) -> [AlertFinding] {
+        guard let rule = findings.first?.rule, rule == .publicData || rule == .transfer else { return findings }
+        let places = Dictionary(grouping: findings) {
+            TelemetryPlace(container: $0.container, environment: $0.environment)
+        }
+        return places.values.compactMap { $0.max { $0.time < $1.time } }
+    }
+
+    private func rule(_ rule: AlertRule, _ findings: [AlertFinding], of container: String?) -> Rule {
+        let (threshold, source) = service.directory.limit(rule.limit, of: rule.isOfContainers ? container : nil)
+        let alerts = findings.filter { $0.since != nil }.sorted { left, right in
+            if left.isFiring != right.isFiring { return left.isFiring }
+            return (left.since ?? 0, left.node, left.container) < (right.since ?? 0, right.node, right.container)
+        }
+        let values = findings.map(\.value)
+        return Rule(
+            rule: rule, threshold: threshold, source: source,
+            state: alerts.first.map { $0.isFiring ? .firing : .pending } ?? (threshold == 0 ? .off : .ok),
+            value: rule.measure == .below ? values.min() : values.max(), alerts: alerts)
+    }
+}

@@ -1,0 +1,51 @@
+import RecordModel
+import TestSupport
+import Testing
+
+@testable import WebServices
+
+@Suite("What a change of a schema takes from records")
+struct SchemaLossTests {
+    private static let at = "container=\(ConsoleWorld.container)"
+
+    private static func schema(_ fields: String) -> String {
+        "DEFINE SCHEMA RECORD TYPE Note (\(fields)); RECORD TYPE Other (x STRING);"
+    }
+
+    @Test("a dry run says how many records have what goes, whoever's they are and whatever is queryable")
+    func counts() async throws {
+        let world = try await ConsoleWorld()
+        try await world.admin("POST", "schema?\(Self.at)", Self.schema("text STRING, more LIST<INT64>, unused STRING"))
+        func save(_ name: String, _ fields: String) async throws {
+            let saved = try await world.token(
+                "POST", "/database/1/\(ConsoleWorld.container)/development/public/records/modify",
+                #"{"operations": [{"operationType": "create", "record": {"recordType": "Note", "recordName": "\#(name)", "fields": {\#(fields)}}}]}"#
+            )
+            #expect(saved.status == 200)
+        }
+        try await save("a", #""text": {"value": "x"}"#)
+        try await save("b", #""text": {"value": "y"}, "more": {"value": [1, 2]}"#)
+        try await save("c", "")
+        func losses(_ schema: String, _ options: String = "&dryRun=true") async throws -> [String: JSONValue] {
+            let plan = try await world.admin("POST", "schema?\(Self.at)\(options)", schema)
+            return Dictionary(
+                uniqueKeysWithValues: (plan["changes"]?.array ?? []).map {
+                    ($0["field"]?.string ?? $0["type"]?.string ?? "", $0["records"] ?? .null)
+                })
+        }
+        let fields = try await losses(Self.schema("kept STRING"))
+        #expect(
+            fields == [
+                "text": .integer(2), "more": .integer(1), "unused": .integer(0), "kept": .null,
+            ])
+        let types = try await losses("DEFINE SCHEMA RECORD TYPE New (x STRING);")
+        #expect(types == ["Note": .integer(3), "Other": .integer(0), "New": .null])
+        #expect(try await losses("DEFINE SCHEMA RECORD TYPE Note (text STRING);", "&dryRun=true&additive=true") == [:])
+        let done = try await losses(Self.schema("text STRING"), "&allowDataLoss=true")
+        #expect(done == ["more": .null, "unused": .null], "only a dry run looks")
+        // What was taken does not count again under the same name.
+        try await world.admin("POST", "schema?\(Self.at)", Self.schema("text STRING, more LIST<INT64>"))
+        #expect(try await losses(Self.schema("text STRING")) == ["more": .integer(0)])
+        try await world.node.stop()
+    }
+}
