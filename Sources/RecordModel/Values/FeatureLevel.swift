@@ -27,6 +27,7 @@
 /// | 9 | 0.1.0 | what a subscription is found by, and whose changes wait for each other to be matched |
 /// | 9 | 0.1.0 | notifications have collapse IDs and readable dates; a query equals one that is written otherwise |
 /// | 9 | 0.1.0 | a log of notifications that is half full keeps the last one of those that say the same of a zone |
+/// | 10 | 0.1.0 | subscriptions by what a record must not have are found by what it has instead |
 ///
 /// What apply does in a new way gets the next number, a line here and a `static let`, and asks for it. A command, or a
 /// field of one, that a level brought is not proposed before the level is in force.
@@ -97,6 +98,9 @@ package struct FeatureLevel: RawRepresentable, Hashable, Comparable, Sendable, C
     /// Logs of notifications are bounded by what is in them, and one that is half full keeps less.
     package static let collapsingLogs = FeatureLevel(9)
 
+    /// Subscriptions with negative conditions alone are found by what records have instead.
+    package static let filedNegations = FeatureLevel(10)
+
     /// The levels that this build can follow.
-    package static let supported = first...FeatureLevel(9)
+    package static let supported = first...FeatureLevel(10)
 }
