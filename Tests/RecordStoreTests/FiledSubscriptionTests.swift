@@ -87,6 +87,34 @@ struct FiledSubscriptionTests {
         #expect(queries.candidates(for: &empty, .created, after: -1, limit: 10).isEmpty)
     }
 
+    /// Negative filters that the note of `negated` does not pass, as it has what they do not want.
+    private static let negative: [Filter] = [
+        Filter(field: "rank", comparator: .notEquals, value: .int64(7)),
+        Filter(field: "rank", comparator: .notIn, value: .list(.int64, [.int64(9), .int64(7), .int64(3)])),
+        Filter(field: "text", comparator: .notBeginsWith, value: .string("b")),
+        Filter(field: "tags", comparator: .notListContainsAny, value: .list(.string, [.string("a")])),
+    ]
+
+    @Test("a subscription is found by what a record has instead of what it must not have", arguments: negative)
+    func negated(_ filter: Filter) throws {
+        let schema = try schema(Self.shard())
+        var queries = QueryWatchers()
+        let entry = WatcherEntry(id: 1, watcher(1, [filter]), schema: schema, at: .filedNegations)
+        queries.add(entry)
+        func found(_ fields: [(String, FieldValue)]) -> Bool {
+            var note = note(fields)
+            return !queries.candidates(for: &note, .created, limit: 10).isEmpty
+        }
+        let unwanted: [(String, FieldValue)] = [
+            ("rank", .int64(7)), ("text", .string("bc")), ("tags", .list(.string, [.string("a")])),
+        ]
+        #expect(!found(unwanted))
+        #expect(found([("rank", .int64(8)), ("text", .string("c")), ("tags", .list(.string, [.string("b")]))]))
+        #expect(found([("rank", .int64(2)), ("text", .string("a")), ("tags", .list(.string, [.string("0")]))]))
+        #expect(found([]), "a record without a value passes")
+        #expect(queries.remove(1) && !found([]))
+    }
+
     @Test("two bounds of one field are one range; what no record meets is never looked at")
     func bounds() throws {
         let schema = try schema(pair.shard)
@@ -164,7 +192,7 @@ struct FiledSubscriptionTests {
         arguments: 1...6 as ClosedRange<UInt64>)
     func same(seed: UInt64) throws {
         var random = Random(seed)
-        let levels: [FeatureLevel] = [.renewedSubscriptions, .filedSubscriptions]
+        let levels: [FeatureLevel] = [.renewedSubscriptions, .filedSubscriptions, .filedNegations]
         let shards = try levels.map { _ in try Self.shard() }
         func apply(_ body: (RecordTransaction) throws -> Void) throws {
             for (shard, level) in zip(shards, levels) { try shard.run(level: level, body) }
@@ -194,7 +222,7 @@ struct FiledSubscriptionTests {
             try apply { _ = try $0.apply(.modifyRecords(command)) }
         }
         let told = try shards.map { try $0.told() }
-        #expect(told[0] == told[1])
+        #expect(told[0] == told[1] && told[0] == told[2])
         #expect(told[0].count > 1_000, "the inputs are to meet: \(told[0].count)")
     }
 

@@ -51,6 +51,18 @@ struct KeyRange: Equatable {
         return lower.key
     }
 
+    /// What is in none of these ranges, which are ascending and without overlap.
+    static func outside(_ ranges: [KeyRange]) -> [KeyRange] {
+        var result: [KeyRange] = []
+        var lower: KeyPosition?
+        for range in ranges {
+            if let end = range.lower { result.append(KeyRange(lower: lower, upper: end)) }
+            guard let upper = range.upper else { return result }
+            lower = upper
+        }
+        return result + [KeyRange(lower: lower, upper: nil)]
+    }
+
     /// The union of these ranges, ascending and without overlap.
     static func union(_ ranges: [KeyRange]) -> [KeyRange] {
         func startsBefore(_ left: KeyRange, _ right: KeyRange) -> Bool {

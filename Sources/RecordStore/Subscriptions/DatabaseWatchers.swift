@@ -12,8 +12,8 @@ final class DatabaseWatchers: @unchecked Sendable {
         /// Of the database's watchers, or below `FeatureLevel.exactNotifications` of all the shard's.
         var revision: Int64
         var schema: SchemaRow?
-        /// Whether the level is that of `FeatureLevel.filedSubscriptions`.
-        var isFiled = false
+        /// What they are found by depends on it.
+        var level = FeatureLevel.first
     }
 
     private(set) var version: Version
@@ -45,8 +45,7 @@ final class DatabaseWatchers: @unchecked Sendable {
     }
 
     private func add(_ id: Int64, _ watcher: Watcher) {
-        let level: FeatureLevel = version.isFiled ? .filedSubscriptions : .exactNotifications
-        let entry = WatcherEntry(id: id, watcher, schema: schema, at: level)
+        let entry = WatcherEntry(id: id, watcher, schema: schema, at: max(version.level, .exactNotifications))
         if let query = watcher.subscription.query {
             queries[query.recordType, default: QueryWatchers()].add(entry)
         } else {

@@ -82,7 +82,7 @@ final class Matcher {
 
     private func watchers(of key: DatabaseKey, under database: OpenDatabase) throws -> DatabaseWatchers {
         var version = DatabaseWatchers.Version(revision: try table.revision(of: key), schema: database.schema)
-        version.isFiled = level >= .filedSubscriptions
+        version.level = level
         return try tables.watchers.watchers(of: key, at: version) {
             let isUnwatched = version.revision == 0 && level >= .exactNotifications
             let rows = try isUnwatched ? [] : table.all(of: key)

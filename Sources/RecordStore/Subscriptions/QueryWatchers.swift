@@ -44,8 +44,8 @@ enum Filing: Sendable {
     case creator(String)
     /// By records with one of some keys.
     case keys(InstalledIndex, [IndexKey])
-    /// By records with a key in one of some ranges, in one of the indexes.
-    case ranges([InstalledIndex], [KeyRange])
+    /// By records with a key in one of some ranges, in one of the indexes; or, of one index, by those with no key.
+    case ranges([InstalledIndex], [KeyRange], orNone: Bool = false)
 
     /// Keys or ranges that a subscription is filed under at most, in each index; one with more is looked at for each
     /// record.
@@ -68,7 +68,7 @@ enum Filing: Sendable {
             return
         }
         var (best, least) = (Filing.everywhere, Int.max)
-        for filing in Self.joined(conditions) {
+        for filing in Self.joined(conditions, at: level) {
             let rank = filing.rank
             if rank < least { (best, least) = (filing, rank) }
         }
@@ -76,12 +76,14 @@ enum Filing: Sendable {
     }
 
     /// What the conditions come to, where ranges of one field's only value are one.
-    private static func joined(_ conditions: [Condition]) -> [Filing] {
+    private static func joined(_ conditions: [Condition], at level: FeatureLevel) -> [Filing] {
         var filings: [Filing] = []
         var bounds: [Int64: KeyRange] = [:]
         for condition in conditions {
             guard case .within(let range) = condition.test, !condition.index.type.isList else {
-                if let filing = condition.filing { filings.append(filing) }
+                if let filing = condition.filing ?? (level < .filedNegations ? nil : condition.negation) {
+                    filings.append(filing)
+                }
                 continue
             }
             guard let both = range.intersection(bounds[condition.index.id] ?? .all) else { return [.nowhere] }
@@ -97,9 +99,11 @@ enum Filing: Sendable {
         case .nowhere: -1
         case .creator: 0
         case .keys(_, let keys): keys.count > Self.placesMax ? .max : keys.count
-        case .ranges(let indexes, let ranges):
+        case .ranges(let indexes, let ranges, let orNone):
             if indexes.count * ranges.count > Self.placesMax {
                 .max
+            } else if orNone {
+                30_000 + ranges.count
             } else if ranges.contains(where: { $0.lower == nil || $0.upper == nil }) {
                 20_000
             } else {
@@ -126,6 +130,16 @@ extension Condition {
         }
     }
 
+    /// What records that meet a negative condition have: another key, or none.
+    fileprivate var negation: Filing? {
+        switch test {
+        case .none(let keys) where indexes.count == 1:
+            .ranges(indexes, KeyRange.outside(keys.map(KeyRange.point)), orNone: true)
+        case .without(let range) where indexes.count == 1: .ranges(indexes, KeyRange.outside([range]), orNone: true)
+        default: nil
+        }
+    }
+
     /// The first of the longest words.
     private static func longest(of words: [KeyRange]) -> KeyRange {
         func bytes(_ word: KeyRange) -> Int { word.lower?.key.byteCount ?? 0 }
@@ -141,7 +155,9 @@ private struct WatcherFile: Sendable {
         /// Ascending.
         var rows: [IndexKey: [Int64]] = [:]
         var ranges = RangeTree()
-        var isEmpty: Bool { rows.isEmpty && ranges.isEmpty }
+        /// Of those that are found by records with no key, ascending.
+        var keyless: [Int64] = []
+        var isEmpty: Bool { rows.isEmpty && ranges.isEmpty && keyless.isEmpty }
     }
 
     /// Ascending.
@@ -158,9 +174,10 @@ private struct WatcherFile: Sendable {
         case .keys(let index, let keys):
             let place = place(of: index)
             for key in keys { drawers[place].rows[key, default: []].insertSorted(row) }
-        case .ranges(let indexes, let ranges):
+        case .ranges(let indexes, let ranges, let orNone):
             for place in indexes.map({ self.place(of: $0) }) {
                 for range in ranges { drawers[place].ranges.insert(range, row) }
+                if orNone { drawers[place].keyless.insertSorted(row) }
             }
         }
     }
@@ -173,9 +190,10 @@ private struct WatcherFile: Sendable {
         case .keys(let index, let keys):
             let place = place(of: index)
             for key in keys { drawers[place].rows.remove(row, of: key) }
-        case .ranges(let indexes, let ranges):
+        case .ranges(let indexes, let ranges, let orNone):
             for place in indexes.map({ self.place(of: $0) }) {
                 for range in ranges { drawers[place].ranges.remove(range, row) }
+                if orNone { drawers[place].keyless.removeSorted(row) }
             }
         }
         drawers.removeAll(where: \.isEmpty)
@@ -196,7 +214,9 @@ private struct WatcherFile: Sendable {
             found += rows.part(after: after, through: last, limit: limit)
         }
         for drawer in drawers {
-            for key in record.keys(in: drawer.index) {
+            let keys = record.keys(in: drawer.index)
+            if keys.isEmpty { found += drawer.keyless.part(after: after, through: last, limit: limit) }
+            for key in keys {
                 if let rows = drawer.rows[key] { found += rows.part(after: after, through: last, limit: limit) }
                 drawer.ranges.forEach(holding: key) { row in
                     if row > after, row <= last { found.append(row) }
