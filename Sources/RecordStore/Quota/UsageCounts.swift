@@ -84,14 +84,13 @@ package enum UsageCounts {
         let row = try Rows(db: db).schema(container: request.container, environment: request.environment)
         guard let row, let schema = try InstalledSchema.load(schemaID: row.id, in: db) else { return [] }
         var counts: [Int64: [String: Int64]] = [:]
-        try SQLStatement(cached: "SELECT type, body FROM record WHERE zone = ? AND deleted = 0", in: db)
-            .forEach([.integer(id)]) { row in
-                guard let type = schema.byID[row.integer(0)] else { return true }
-                for field in type.visible(try decodeBody(row.bytes(1))).all {
-                    counts[type.id, default: [:]][field.name, default: 0] += 1
-                }
-                return true
+        try db.forEach("SELECT type, body FROM record WHERE zone = ? AND deleted = 0", id) { row in
+            guard let type = schema.byID[row.integer(0)] else { return true }
+            for field in type.visible(try decodeBody(row.bytes(1))).all {
+                counts[type.id, default: [:]][field.name, default: 0] += 1
             }
+            return true
+        }
         return try types(ofZone: id, in: db).map { type in
             var type = type
             let fields = schema.byName[type.name].flatMap { counts[$0.id] } ?? [:]
