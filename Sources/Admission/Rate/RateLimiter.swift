@@ -35,6 +35,9 @@ package final class RateLimiter: Sendable {
     /// When a request came last, to the millisecond.
     let lastArrival: Atomic<UInt64>
     let reporting = Mutex(RateReporting())
+    let debts = Mutex(RateDebts())
+    /// Whether something is owed.
+    let owes = Atomic<Bool>(false)
 
     package init(key: RateKey, now: UInt64 = 0) {
         self.key = key
@@ -79,22 +82,13 @@ package final class RateLimiter: Sendable {
 
     /// Spends more for a request that was accepted, and turns out to be worth several. What is not there is owed: it is
     /// paid before another request is accepted.
-    package func spend(more tokens: UInt64, now: UInt64) {
+    func spend(more tokens: UInt64, now: UInt64) {
         if tokens == 0 { return }
         let terms = terms.load()
         let paid = terms.tokens(at: now)
         forfeit(upTo: paid - min(paid, terms.burst))
         accepted.add(tokens, ordering: .relaxed)
         spent.add(tokens * RateRules.micro, ordering: .relaxed)
-    }
-
-    /// Keeps the share a while longer though no request comes, as debts are paid from it.
-    package func keep(now: UInt64) { lastArrival.store(now, ordering: .relaxed) }
-
-    /// Counts a request that was refused without asking the limiter, as one that came.
-    package func turnAway(now: UInt64) {
-        keep(now: now)
-        turnedAway.add(1, ordering: .relaxed)
     }
 
     private func accept(_ terms: RateTerms, left: UInt64) -> RateDecision {
@@ -124,7 +118,9 @@ package final class RateLimiter: Sendable {
             }
             let (isMine, current) = promised.weakCompareExchange(expected: before, desired: slot, ordering: .relaxed)
             if isMine {
-                return .refused(retryAfterMilliseconds: Self.milliseconds((wait + 999) / 1_000) + 1)
+                // While debts take half of the share, it brings a token after twice the time.
+                let told = owes.load(ordering: .relaxed) ? min(2 * wait, RateRules.promiseMax) : wait
+                return .refused(retryAfterMilliseconds: Self.milliseconds((told + 999) / 1_000) + 1)
             }
             before = current
         }
@@ -354,13 +350,15 @@ package final class RateLimiters: Sendable {
         }
     }
 
-    /// The limiters that may have something to report, sorted by key. Forgets those idle for a minute.
+    /// The limiters that may have something to report, sorted by key. Pays debts, and forgets limiters idle for a
+    /// minute.
     package func active(now: UInt64) -> [RateLimiter] {
         var active: [RateLimiter] = []
         for stripe in stripes {
             stripe.limiters.withLock { limiters in
                 var forgettable: [RateKey] = []
                 for (key, limiter) in limiters {
+                    limiter.payDebts(now: now)
                     if limiter.isForgettable(at: now) {
                         forgettable.append(key)
                     } else if limiter.isActive(at: now) {

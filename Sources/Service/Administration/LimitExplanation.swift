@@ -41,8 +41,10 @@ package struct LimitExplanation: Sendable {
         let directory = try await administration.directory(with: key.container)
         let limits = directory.limits(of: key.container)
         let kind: RateKind = action == .preferences ? .keyValues : .requests
+        var account: Account?
+        if let name { account = try await administration.owner(named: name) }
         var rules = [
-            rate(RateKey(container: key.container, kind: kind), directory),
+            rate(RateKey(container: key.container, kind: kind), of: account, directory),
             Rule(
                 name: ContainerLimit.concurrentRequests.rawValue, limit: limits[.concurrentRequests],
                 reason: "requests of the container that one node works on at once; more wait their turn"),
@@ -54,8 +56,6 @@ package struct LimitExplanation: Sendable {
                     reason: "bytes of one user's preferences; `zonekeeper kv list` shows them"))
             return rules
         }
-        var account: Account?
-        if let name { account = try await administration.owner(named: name) }
         let own = account.map { DatabaseKey(privateDataOf: $0, in: key) }
         guard let database = scope == .public ? DatabaseKey(publicDataIn: key) : own else {
             throw .badRequest("user: the name of the user whose private data it is is missing")
@@ -69,9 +69,10 @@ package struct LimitExplanation: Sendable {
         return rules
     }
 
-    private func rate(_ key: RateKey, _ directory: DirectorySnapshot) -> Rule {
+    private func rate(_ key: RateKey, of account: Account?, _ directory: DirectorySnapshot) -> Rule {
         let now = service.uptime
-        let state = service.peerExchange.rates.limiters.limiter(key, now: now).state(now: now)
+        let limiter = service.peerExchange.rates.limiters.limiter(key, now: now)
+        let state = limiter.state(now: now)
         let limit = Int64(RateExchange.limit(of: key, in: directory))
         var rule = Rule(
             name: key.kind.rawValue, limit: limit,
@@ -84,6 +85,11 @@ package struct LimitExplanation: Sendable {
         rule.remaining = Int64(state.remaining)
         rule.fires = state.remaining == 0
         rule.resetSeconds = state.nextMilliseconds.map { Double($0) / 1_000 }
+        if let wait = account.flatMap({ limiter.wait(of: $0.id, now: now) }) {
+            rule.reason += "; the user's earlier requests cost more than one each, which is to be paid first"
+            rule.fires = true
+            rule.resetSeconds = Double(wait) / 1_000
+        }
         return rule
     }
 

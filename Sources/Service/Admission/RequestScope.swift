@@ -154,8 +154,9 @@ extension RecordService {
 }
 
 extension Admitted {
-    /// Who owes what requests cost beyond their first token: an account, or all that have none.
-    var debtor: String { accountID ?? "" }
+    /// Who owes what requests cost beyond their first token: an account or the administrator who acts as it, or all
+    /// callers without an account.
+    var debtor: String { administrator ?? accountID ?? "" }
 
     /// Who asks, as the audit log names them.
     fileprivate var actor: String {

@@ -22,9 +22,6 @@ package final class RateExchange: Sendable {
     private static let waitingMax = 1_000
 
     package let limiters = RateLimiters()
-    /// What is owed, by limiters under which something is; and how many these are, which is looked at first.
-    private let debts = Mutex<[RateKey: RateDebts]>([:])
-    private let debtsCount = Atomic<Int>(0)
     private let node: ClusterNode
     /// Differs with each start, so that the ledger does not take a new count for an old one.
     private let boot: UInt64
@@ -56,70 +53,14 @@ package final class RateExchange: Sendable {
         let now = clock.now
         let limiter = limiters.limiter(key, now: now.nanoseconds)
         let decision = limiter.decide(now: now.nanoseconds)
-        guard decision == .needsShare else { return besideDebts(decision, under: key) }
+        guard decision == .needsShare else { return decision }
         defer { limiter.endWait() }
         guard limiter.beginWait() <= Self.waitingMax else {
             throw .unavailable(
                 "too many requests wait for this node's share of the rate of container '\(key.container)'")
         }
-        let late = try await decide(
+        return try await decide(
             limiter, until: now.adding(milliseconds: node.settings.requestDeadlineMilliseconds))
-        return besideDebts(late, under: key)
-    }
-
-    /// While debts take half of the share, refused requests find room after twice the time.
-    private func besideDebts(_ decision: RateDecision, under key: RateKey) -> RateDecision {
-        guard debtsCount.load(ordering: .relaxed) > 0, case .refused(let milliseconds) = decision,
-            debts.withLock({ $0[key] != nil })
-        else { return decision }
-        let longest = Int(RateRules.promiseMax / RateRules.millisecond)
-        return .refused(retryAfterMilliseconds: min(2 * milliseconds, max(longest, milliseconds)))
-    }
-
-    /// Spends more for a request that `decide` accepted. What is not there is owed by who sent it.
-    private func spend(more tokens: Int, of key: RateKey, by debtor: String) {
-        guard tokens > 0 else { return }
-        let now = clock.now.nanoseconds
-        let limiter = limiters.limiter(key, now: now)
-        let state = limiter.state(now: now)
-        let owed = change(key) { debts in
-            var own = debts ?? RateDebts(now: now)
-            let owed = own.add(UInt64(tokens), by: debtor, state)
-            debts = own
-            return owed
-        }
-        limiter.spend(more: UInt64(tokens) - owed, now: now)
-    }
-
-    /// Milliseconds until a caller that owes may ask again; nil where it owes nothing.
-    private func wait(of debtor: String, under key: RateKey) -> Int? {
-        guard debtsCount.load(ordering: .relaxed) > 0 else { return nil }
-        let now = clock.now.nanoseconds
-        let limiter = limiters.limiter(key, now: now)
-        let state = limiter.state(now: now)
-        let wait = debts.withLock { $0[key]?.retryAfterMilliseconds(debtor, state) }
-        if wait != nil { limiter.turnAway(now: now) }
-        return wait
-    }
-
-    private func payDebts(now: UInt64) {
-        guard debtsCount.load(ordering: .relaxed) > 0 else { return }
-        for key in debts.withLock({ $0.keys.sorted() }) {
-            let limiter = limiters.limiter(key, now: now)
-            limiter.keep(now: now)
-            let state = limiter.state(now: now)
-            limiter.spend(more: change(key) { $0?.pay(state, now: now) ?? 0 }, now: now)
-        }
-    }
-
-    private func change<Result: Sendable>(_ key: RateKey, _ body: (inout RateDebts?) -> Result) -> Result {
-        debts.withLock { debts in
-            var own = debts[key]
-            let result = body(&own)
-            debts[key] = own?.isEmpty == true ? nil : own
-            debtsCount.store(debts.count, ordering: .relaxed)
-            return result
-        }
     }
 
     private func decide(_ limiter: RateLimiter, until end: MonotonicTime) async throws(ClusterError) -> RateDecision {
@@ -139,7 +80,6 @@ package final class RateExchange: Sendable {
     func run() async {
         while !Task.isCancelled {
             let now = clock.now
-            payDebts(now: now.nanoseconds)
             for (group, reports) in reports(of: limiters.active(now: now.nanoseconds), now: now) {
                 // One ledger that cannot be asked must not keep the others waiting.
                 node.platform.startTask { await self.exchange(reports, with: group, sentAt: now) }
@@ -273,11 +213,24 @@ extension RateExchange {
         ).by(key.kind.rawValue, limit: limit, used: limit)
     }
 
-    /// Charges a request for what it costs beyond its first token. An administrator's are free.
+    private func wait(of debtor: String, under key: RateKey) -> Int? {
+        let now = clock.now.nanoseconds
+        let limiter = limiters.limiter(key, now: now)
+        let wait = limiter.wait(of: debtor, now: now)
+        if wait != nil { limiter.turnAway(now: now) }
+        return wait
+    }
+
+    /// Charges a request for what it costs beyond its first token. An administrator's are free, but for those of one
+    /// who acts as a user.
     func charge(_ tokens: Int, to request: DatabaseRequest) {
-        guard !request.caller.isAdministrator else { return }
-        let key = RateKey(container: request.key.container, kind: .requests)
-        spend(more: tokens, of: key, by: request.requester.admitted.debtor)
+        let admitted = request.requester.admitted
+        guard tokens > 0, !admitted.caller.isAdministrator else { return }
+        let isActing = admitted.administrator != nil
+        let key = RateKey(container: request.key.container, kind: isActing ? .acting : .requests)
+        let now = clock.now.nanoseconds
+        limiters.limiter(key, now: now).charge(
+            UInt64(tokens), to: admitted.debtor, limit: Self.limit(of: key, in: request.directory), now: now)
     }
 }
 

@@ -1,8 +1,9 @@
+import Synchronization
 import Testing
 
 @testable import Admission
 
-@Suite("What dear requests owe")
+@Suite("What callers owe for costly requests")
 struct RateDebtsTests {
     private let start: UInt64 = 1_000_000_000_000
     private let millisecond: UInt64 = 1_000_000
@@ -10,11 +11,10 @@ struct RateDebtsTests {
     /// A limiter with a share, its debts, and who asks beside the debtors.
     private final class Share {
         let limiter = RateLimiter(key: RateKey(container: "app", kind: .requests), now: 1_000_000_000_000)
-        var debts = RateDebts(now: 1_000_000_000_000)
+        var debts: RateDebts { limiter.debts.withLock { $0 } }
         var accepted = 0
 
         func renew(at now: UInt64) {
-            limiter.keep(now: now)
             guard let report = limiter.report(node: 1, boot: 1, limit: 100, now: now) else { return }
             limiter.take(
                 RateGrant(
@@ -23,7 +23,7 @@ struct RateDebtsTests {
         }
 
         func spend(_ tokens: UInt64, by debtor: String, at now: UInt64) {
-            limiter.spend(more: tokens - debts.add(tokens, by: debtor, limiter.state(now: now)), now: now)
+            limiter.charge(tokens, to: debtor, limit: 100, now: now)
         }
 
         /// Goes on in steps of 10 ms. Others ask for all that they can get, or for nothing.
@@ -31,7 +31,7 @@ struct RateDebtsTests {
             for step in steps {
                 let now = start + step * 10_000_000
                 renew(at: now)
-                limiter.spend(more: debts.pay(limiter.state(now: now), now: now), now: now)
+                limiter.payDebts(now: now)
                 while besideOthers, case .accepted = limiter.decide(now: now) { accepted += 1 }
             }
         }
@@ -45,7 +45,7 @@ struct RateDebtsTests {
     }
 
     private func wait(_ share: Share, _ debtor: String, at now: UInt64) -> Int? {
-        share.debts.retryAfterMilliseconds(debtor, share.limiter.state(now: now))
+        share.limiter.wait(of: debtor, now: now)
     }
 
     @Test("who owes waits until it is paid at half the rate, and the others have the other half")
@@ -93,28 +93,45 @@ struct RateDebtsTests {
         #expect(share.debts.debt(of: "ann") == 0 && share.debts.debt(of: "bob") > 0)
     }
 
-    @Test("beyond a minute's worth nothing more is owed: then everybody waits")
+    @Test("beyond half a minute of the limit nothing more is owed: then everybody waits")
     func bound() {
         let share = share()
-        share.spend(5_000, by: "ann", at: start)
-        share.spend(5_000, by: "bob", at: start)
-        #expect(share.debts.debt(of: "ann") == 5_000 && share.debts.debt(of: "bob") == 6_000)
+        share.spend(2_500, by: "ann", at: start)
+        share.spend(2_500, by: "bob", at: start)
+        #expect(share.debts.debt(of: "ann") == 2_500 && share.debts.debt(of: "bob") == 3_000)
         guard case .refused = share.limiter.decide(now: start + 10 * millisecond) else {
-            Issue.record("4,000 are owed by all")
+            Issue.record("2,000 are owed by all")
             return
         }
         #expect(wait(share, "bob", at: start) == 30_000)
+        var debts = share.debts
+        let state = share.limiter.state(now: start)
+        _ = debts.pay(state, limit: 10, now: start + 10 * millisecond)
+        #expect(debts.debt(of: "bob") <= 300 && debts.debt(of: "ann") == 0, "under a lower limit less is owed")
+    }
+
+    @Test("refused requests are told twice the time while something is owed")
+    func others() {
+        let share = share()
+        share.spend(300, by: "ann", at: start)
+        while case .accepted = share.limiter.decide(now: start) {}
+        guard case .refused(let wait) = share.limiter.decide(now: start) else {
+            Issue.record("there is no token left")
+            return
+        }
+        #expect((38...60).contains(wait), "\(wait): a token takes 10 ms, and two were promised before")
     }
 
     @Test("without a share debts wait, and are forgotten after a minute")
     func withoutShare() {
-        var debts = RateDebts(now: start)
+        var debts = RateDebts()
         let share = RateState(microRate: 10_000_000, remaining: 0, validUntil: .max)
         let none = RateState(microRate: 0, remaining: 0, validUntil: 0)
-        #expect(debts.add(5, by: "ann", share) == 5)
-        #expect(debts.pay(none, now: start + RateRules.forgetAfter) == 0)
+        #expect(debts.add(5, by: "ann", share, limit: 10, now: start) == 5)
+        #expect(debts.add(5, by: "bob", none, limit: 10, now: start) == 5, "the share has just ended")
+        #expect(debts.pay(none, limit: 10, now: start + RateRules.forgetAfter) == 0)
         #expect(debts.debt(of: "ann") == 5 && debts.retryAfterMilliseconds("ann", none) == 1_000)
-        #expect(debts.pay(none, now: start + RateRules.forgetAfter + 1) == 0)
+        #expect(debts.pay(none, limit: 10, now: start + RateRules.forgetAfter + 1) == 0)
         #expect(debts.isEmpty)
     }
 }
