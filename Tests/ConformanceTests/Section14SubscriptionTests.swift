@@ -60,6 +60,12 @@ extension Conformance {
             #expect(production["subscriptions"]?.array == [])
             expectFailure(try await home.adminCall("GET", path + "nobody"), 404, "NOT_FOUND")
             let one = path + user.name + "&id=q&database="
+            let tested = one.replacing("subscriptions?", with: "subscriptions/test?")
+            expectFailure(try await home.adminCall("POST", tested + "private"), 404, "NOT_FOUND")
+            _ = try await home.admin("POST", tested + "public")
+            let page = try await space.push("changes")
+            let payload = page.json["notifications"]?.array?.last?["payload"]
+            #expect(payload?["zonekeeperTest"] == .bool(true) && payload?["ck"]?["qry"]?["sid"] == "q", "\(page)")
             expectFailure(try await home.adminCall("DELETE", one + "private"), 404, "NOT_FOUND")
             _ = try await home.admin("DELETE", one + "public")
             let left = try await home.admin("GET", path + user.name)["subscriptions"]?.array

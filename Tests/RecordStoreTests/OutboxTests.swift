@@ -2,6 +2,7 @@ import GRDB
 import RecordModel
 import RecordStore
 import Testing
+import Wire
 
 @Suite("Subscriptions, outboxes and the log of notifications")
 struct OutboxTests {
@@ -28,6 +29,28 @@ struct OutboxTests {
             #expect(ck["cid"]?.string == "app")
         }
         #expect(Set(log.compactMap { $0["ck"]?["nid"]?.string }).count == 3)
+    }
+
+    @Test("a test tells as the subscription would, says what it is, and uses nothing up")
+    func test() throws {
+        var once = Pair.query("once", rank: 5, .update, info: #"{"alertBody": "hello"}"#)
+        once.firesOnce = true
+        try pair.watch(once)
+        try pair.watch(Pair.subscription("work", zone: "work"))
+        let change = Array(1...16 as ClosedRange<UInt8>)
+        for (scope, id) in [(Scope.public, "once"), (.private, "work"), (.public, "once")] {
+            #expect(try pair.modify(.test(scope, id: id, change: change)).failures == [nil])
+        }
+        let missing = try pair.modify(.test(.private, id: "once", change: change)).failures
+        #expect(missing.map { $0?.code } == [.notFound])
+        let log = try pair.log()
+        #expect(log.map { $0["zonekeeperTest"] } == [.bool(true), .bool(true), .bool(true)])
+        #expect(log[0]["aps"]?["alert"] == .string("hello"))
+        #expect(log[0]["ck"]?["qry"]?["rid"] == .string("test") && log[0]["ck"]?["qry"]?["fo"] == .integer(2))
+        #expect(log[1]["ck"]?["fet"]?["zid"] == .string("work"))
+        let command = ModifySubscriptions(
+            subscriber: Pair.subscriber, home: 1, time: 1, changes: [.test(.private, id: "work", change: [1])])
+        #expect(throws: (any Error).self) { try ModifySubscriptions(decoding: command.encoded()) }
     }
 
     @Test("a subscription to a zone tells of that zone; one with a type of records of that type")

@@ -29,6 +29,7 @@
 /// | 9 | 0.1.0 | a log of notifications that is half full keeps the last one of those that say the same of a zone |
 /// | 10 | 0.1.0 | thresholds of alerts are among the limits |
 /// | 10 | 0.1.0 | an administrator ends a user's lock-out |
+/// | 10 | 0.1.0 | an administrator has a test notification of a subscription entered into its user's log |
 /// | 10 | 0.1.0 | subscriptions by what a record must not have are found by what it has instead |
 ///
 /// What apply does in a new way gets the next number, a line here and a `static let`, and asks for it. A command, or a
@@ -105,6 +106,9 @@ package struct FeatureLevel: RawRepresentable, Hashable, Comparable, Sendable, C
 
     /// Lock-outs are ended by a command of their own.
     package static let unlocking = FeatureLevel(10)
+
+    /// Test notifications are entered into a user's log.
+    package static let testNotifications = FeatureLevel(10)
 
     /// Subscriptions with negative conditions alone are found by what records have instead.
     package static let filedNegations = FeatureLevel(10)

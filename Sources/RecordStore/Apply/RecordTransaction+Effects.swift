@@ -5,7 +5,7 @@ import Wire
 extension RecordTransaction {
     var home: SubscriptionHome { SubscriptionHome(db: db, level: level) }
 
-    /// Saves and deletes subscriptions at their home.
+    /// Saves, deletes and tests subscriptions at their home.
     package func modify(_ command: ModifySubscriptions) throws -> SubscriptionsOutcome {
         commandNumber += 1
         observe(command.time)
@@ -14,7 +14,7 @@ extension RecordTransaction {
                 .tryAgainLater, "subscriptions need feature level \(FeatureLevel.notifications)", retryAfterSeconds: 1)
             return SubscriptionsOutcome(failures: command.changes.map { _ in error }, marks: [])
         }
-        return try home.modify(command, life: incarnationFloor)
+        return try home.modify(command, life: incarnationFloor, at: time, notified: &notified)
     }
 
     /// Applies the effects of another group, each once and in order.

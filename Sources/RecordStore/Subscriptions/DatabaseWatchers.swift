@@ -140,7 +140,8 @@ extension Watcher {
 }
 
 extension Match.Event {
-    fileprivate var firing: Subscription.Firing {
+    /// The setting of subscriptions that tell of it.
+    var firing: Subscription.Firing {
         switch self {
         case .created: .create
         case .updated: .update

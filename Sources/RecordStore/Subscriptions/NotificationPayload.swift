@@ -55,13 +55,18 @@ struct NotificationPayload {
     private let subscription: Subscription
     private let info: JSONValue
     private let level: FeatureLevel
+    /// Whether nothing happened, and somebody tests who is told.
+    private let isTest: Bool
     private var pruned: Set<Part> = []
 
     /// What a row holds; nil where the match is of another kind than the subscription.
-    static func stored(of match: Match, for subscription: Subscription, at level: FeatureLevel) -> [UInt8]? {
+    static func stored(
+        of match: Match, for subscription: Subscription, at level: FeatureLevel, isTest: Bool = false
+    ) -> [UInt8]? {
         guard (subscription.kind == .query) == (match.record != nil) else { return nil }
         let info = (try? JSONParser.parse(subscription.info)) ?? .object([])
-        var payload = NotificationPayload(match: match, subscription: subscription, info: info, level: level)
+        var payload = NotificationPayload(
+            match: match, subscription: subscription, info: info, level: level, isTest: isTest)
         var json = payload.rendered()
         for part in level < .exactNotifications ? Part.former : Part.all where json.count > bytesMax {
             payload.pruned.insert(part)
@@ -71,11 +76,12 @@ struct NotificationPayload {
         return Stored(json: json, collapseID: collapseID?.isEmpty == true ? nil : collapseID).bytes
     }
 
-    private init(match: Match, subscription: Subscription, info: JSONValue, level: FeatureLevel) {
+    private init(match: Match, subscription: Subscription, info: JSONValue, level: FeatureLevel, isTest: Bool) {
         self.match = match
         self.subscription = subscription
         self.info = info
         self.level = level
+        self.isTest = isTest
     }
 
     private func has(_ part: Part) -> Bool { !pruned.contains(part) }
@@ -89,6 +95,7 @@ struct NotificationPayload {
             writer.object { aps(to: &$0) }
             writer.key("ck")
             writer.object { ck(to: &$0) }
+            if isTest { writer.member("zonekeeperTest", .bool(true)) }
         }
         return writer.bytes
     }

@@ -50,6 +50,8 @@ enum Filing: Sendable {
     /// Keys or ranges that a subscription is filed under at most, in each index; one with more is looked at for each
     /// record.
     private static let placesMax = 1_000
+    /// Ranges beside unwanted keys that a subscription is filed under at most.
+    private static let rangesBesideMax = 16
 
     /// - Parameters:
     ///   - conditions: nil: nothing matches.
@@ -103,7 +105,8 @@ enum Filing: Sendable {
             if indexes.count * ranges.count > Self.placesMax {
                 .max
             } else if orNone {
-                30_000 + ranges.count
+                // Most records are in one of them: finding it there is worth little.
+                ranges.count > Self.rangesBesideMax ? .max : 30_000 + ranges.count
             } else if ranges.contains(where: { $0.lower == nil || $0.upper == nil }) {
                 20_000
             } else {

@@ -71,13 +71,16 @@ package struct Match: Hashable, Sendable {
     package var generation: Int64 = 0
 }
 
-/// Saves and deletes subscriptions of one user.
+/// Saves, deletes and tests subscriptions of one user.
 package struct ModifySubscriptions: Hashable, Sendable {
     /// One change.
     package enum Change: Hashable, Sendable {
         /// - Parameter targets: the groups whose changes it may match, ascending.
         case save(Subscription, targets: [UInt64])
         case delete(Scope, id: String)
+        /// Enters a notification that says it is a test; from `FeatureLevel.testNotifications` on.
+        /// - Parameter change: the name of what it tells of, 16 bytes.
+        case test(Scope, id: String, change: [UInt8])
     }
 
     /// The user, by their private database.
@@ -163,6 +166,10 @@ extension ModifySubscriptions: WireMessage {
         try wire.field(3, &time)
         try wire.field(4, &changes)
     }
+
+    package func check() throws(WireError) {
+        for case .test(_, _, let change) in changes where change.count != 16 { throw .invalidValue(field: 4) }
+    }
 }
 
 extension ModifySubscriptions.Change: WireUnion {
@@ -170,6 +177,7 @@ extension ModifySubscriptions.Change: WireUnion {
         switch self {
         case .save(let subscription, let targets): writer.parts(1, subscription, targets)
         case .delete(let scope, let id): writer.parts(2, scope, id)
+        case .test(let scope, let id, let change): writer.parts(3, scope, id, change)
         }
     }
 
@@ -177,6 +185,7 @@ extension ModifySubscriptions.Change: WireUnion {
         switch number {
         case 1: self = try reader.parts { .save($0, targets: $1) }
         case 2: self = try reader.parts { .delete($0, id: $1) }
+        case 3: self = try reader.parts { .test($0, id: $1, change: $2) }
         default: return nil
         }
     }

@@ -29,9 +29,14 @@ struct SubscriptionHome {
         outbox = Outbox(db: db, level: level)
     }
 
-    /// Saves and deletes subscriptions at their home.
-    /// - Parameter life: that of a subscriber who has no row yet.
-    func modify(_ command: ModifySubscriptions, life: Int64) throws -> SubscriptionsOutcome {
+    /// Saves, deletes and tests subscriptions at their home.
+    /// - Parameters:
+    ///   - life: that of a subscriber who has no row yet.
+    ///   - time: the shard's.
+    ///   - notified: gets those whose notifications grew.
+    func modify(
+        _ command: ModifySubscriptions, life: Int64, at time: Int64, notified: inout [DatabaseKey]
+    ) throws -> SubscriptionsOutcome {
         let registry = try registry(of: command.subscriber, home: command.home, life: life)
         var (failures, destinations): ([ServiceError?], Set<UInt64>) = ([], [])
         for change in command.changes {
@@ -43,9 +48,16 @@ struct SubscriptionHome {
                 // Groups that match it no more have to know, too.
                 if failure == nil { destinations.formUnion(targets + (earlier?.targets ?? [])) }
                 failures.append(failure)
+            case .test(let scope, let id, let change):
+                var match = Match(
+                    subscriber: command.subscriber, scope: scope, subscriptionID: id, time: time, id: change,
+                    zone: .blank)
+                let failure = try test(&match)
+                if failure == nil { notified.append(command.subscriber) }
+                failures.append(failure)
             case .delete(let scope, let id):
                 let row = try SubscriptionRow.find(registry.id, scope: scope, id: id, in: db)
-                var failure: ServiceError? = ServiceError(.notFound, "no subscription '\(id)'")
+                var failure: ServiceError? = Self.noSubscription(id)
                 if let row { failure = try delete(row, of: command.subscriber) }
                 if failure == nil { destinations.formUnion(row?.targets ?? []) }
                 failures.append(failure)
@@ -53,6 +65,31 @@ struct SubscriptionHome {
         }
         return SubscriptionsOutcome(
             failures: failures, marks: try destinations.sorted().map { try outbox.mark(of: $0) })
+    }
+
+    private static func noSubscription(_ id: String) -> ServiceError {
+        ServiceError(.notFound, "no subscription '\(id)'")
+    }
+
+    /// Enters a notification as the subscription would tell of something, marked as a test. One that fires once is not
+    /// used up by it.
+    private func test(_ match: inout Match) throws -> ServiceError? {
+        guard var registry = try RegistryRow.find(match.subscriber, in: db),
+            let row = try SubscriptionRow.find(registry.id, scope: match.scope, id: match.subscriptionID, in: db)
+        else { return Self.noSubscription(match.subscriptionID) }
+        let subscription = row.subscription
+        var database = match.subscriber
+        if match.scope == .public { (database.scope, database.owner) = (.public, DatabaseKey.publicOwner) }
+        match.zone = ZoneKey(database: database, name: subscription.zone ?? ZoneKey.defaultZoneName)
+        if let query = subscription.query {
+            let event = Match.Event.allCases.first { subscription.firing.contains($0.firing) } ?? .created
+            match.record = Match.Record(
+                name: "test", type: query.recordType, event: event, isCreator: true, fields: Fields())
+        }
+        if let payload = NotificationPayload.stored(of: match, for: subscription, at: level, isTest: true) {
+            try enter(match, payload, at: match.time, in: &registry)
+        }
+        return nil
     }
 
     /// A subscriber's row, which is made where there is none.
@@ -194,6 +231,12 @@ struct SubscriptionHome {
         guard row.generation == match.generation || level < .exactNotifications,
             let payload = NotificationPayload.stored(of: match, for: row.subscription, at: level)
         else { return false }
+        try enter(match, payload, at: time, in: &registry)
+        if row.subscription.firesOnce { try remove(row, of: match.subscriber) }
+        return true
+    }
+
+    private func enter(_ match: Match, _ payload: [UInt8], at time: Int64, in registry: inout RegistryRow) throws {
         try collapse(match, payload, in: registry)
         registry.sequence += 1
         try Invariant.check(
@@ -210,8 +253,6 @@ struct SubscriptionHome {
         }
         try db.run(
             "UPDATE registry SET sequence = ?, floor = ? WHERE id = ?", registry.sequence, registry.floor, registry.id)
-        if row.subscription.firesOnce { try remove(row, of: match.subscriber) }
-        return true
     }
 
     /// Where a log is half full, removes the last notification that says the same of a zone as one that comes: a reader

@@ -10,8 +10,9 @@ package struct SchemaLoss: Hashable, Sendable {
     /// Whether it is so many; else it is so many at most.
     package var isExact: Bool
 
-    /// Environments with more records are not looked through.
+    /// Environments with more records, or more bytes of them, are not looked through.
     private static let countedMax: Int64 = 100_000
+    private static let countedBytesMax: Int64 = 64 << 20
     private static let deadlineMilliseconds: UInt64 = 10_000
 
     /// What each change of a plan takes that takes anything. Where the shards cannot be asked, nothing is said: a plan
@@ -20,34 +21,50 @@ package struct SchemaLoss: Hashable, Sendable {
         of plan: SchemaPlan, in key: SchemaKey, _ service: RecordService
     ) async -> [SchemaChange: SchemaLoss] {
         let changes = plan.changes.filter(\.losesData)
-        guard !changes.isEmpty, let sums = try? await usage(of: key, .sums, service) else { return [:] }
-        let records = sums.reduce(0) { $0 + $1.used.records }
-        guard records <= countedMax, let databases = try? await usage(of: key, .fields, service) else {
-            return Dictionary(uniqueKeysWithValues: changes.map { ($0, SchemaLoss(records: records, isExact: false)) })
+        guard !changes.isEmpty else { return [:] }
+        var sums = QuotaAmounts.zero
+        var lost: [SchemaChange: Int64] = [:]
+        do throws(RequestFailure) {
+            try await visit(key, .sums, service) { sums = sums + $0.used }
+        } catch {
+            return [:]
         }
-        let types = databases.flatMap(\.zones).flatMap(\.types)
-        let losses = changes.map { change in
-            let counts = types.filter { $0.name == change.typeName }.map { type in
-                guard let field = change.fieldName else { return type.records }
-                return type.byField.first { $0.name == field }?.records ?? 0
+        var isExact = sums.records <= countedMax && sums.bytes <= countedBytesMax
+        if isExact {
+            do throws(RequestFailure) {
+                try await visit(key, .fields, service) { database in
+                    for type in database.zones.flatMap(\.types) {
+                        for change in changes where change.typeName == type.name {
+                            lost[change, default: 0] += Self.records(of: type, with: change.fieldName)
+                        }
+                    }
+                }
+            } catch {
+                isExact = false
             }
-            return (change, SchemaLoss(records: counts.reduce(0, +), isExact: true))
         }
-        return Dictionary(uniqueKeysWithValues: losses)
+        return Dictionary(
+            uniqueKeysWithValues: changes.map { change in
+                (change, SchemaLoss(records: isExact ? lost[change] ?? 0 : sums.records, isExact: isExact))
+            })
     }
 
-    /// All pages of an environment's usage.
-    private static func usage(
-        of key: SchemaKey, _ detail: UsageRequest.Detail, _ service: RecordService
-    ) async throws(RequestFailure) -> [ContainerUsage.Database] {
+    private static func records(of type: TypeUsage, with field: String?) -> Int64 {
+        guard let field else { return type.records }
+        return type.byField.first { $0.name == field }?.records ?? 0
+    }
+
+    /// Goes through an environment's databases, page by page.
+    private static func visit(
+        _ key: SchemaKey, _ detail: UsageRequest.Detail, _ service: RecordService,
+        body: (ContainerUsage.Database) -> Void
+    ) async throws(RequestFailure) {
         let deadline = service.node.deadline(milliseconds: deadlineMilliseconds)
         var request = UsageRequest(container: key.container, environment: key.environment, detail: detail)
-        var databases: [ContainerUsage.Database] = []
         repeat {
             let page = try await ContainerUsage.page(request, in: service, by: deadline)
-            databases += page.databases
+            page.databases.forEach(body)
             request.after = page.next
         } while request.after != nil
-        return databases
     }
 }

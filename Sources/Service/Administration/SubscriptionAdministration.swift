@@ -69,8 +69,9 @@ package struct SubscriptionAdministration: Sendable {
     let administration: Administration
     private var service: RecordService { administration.service }
 
-    /// Users that one page looks at; each takes two reads of their shard.
+    /// Users that one page looks at; each takes two reads of their shard. After this time it ends with the last one.
     private static let subscribersMax = 100
+    private static let pageNanoseconds: UInt64 = 1_000_000_000
 
     /// What one user is told of.
     package func page(of user: String, in key: SchemaKey) async throws(RequestFailure) -> Page {
@@ -88,7 +89,7 @@ package struct SubscriptionAdministration: Sendable {
         of key: SchemaKey, after: SubscriberPosition?, limit: Int
     ) async throws(RequestFailure) -> Page {
         _ = try await administration.directory(with: key.container)
-        let deadline = service.deadline()
+        let (deadline, end) = (service.deadline(), service.uptime + Self.pageNanoseconds)
         var (page, examined, count) = (Page(), 0, 0)
         for group in service.node.map.groups.dropFirst() where group.rawValue >= after?.group ?? 0 {
             let last = group.rawValue == after?.group ? after?.user ?? "" : ""
@@ -102,7 +103,7 @@ package struct SubscriptionAdministration: Sendable {
                     count += found.count
                 }
                 examined += 1
-                guard count < limit, examined < Self.subscribersMax else {
+                guard count < limit, examined < Self.subscribersMax, service.uptime < end else {
                     page.next = SubscriberPosition(group: group.rawValue, user: user)
                     return try await named(page, in: key)
                 }
@@ -151,6 +152,24 @@ package struct SubscriptionAdministration: Sendable {
     package func delete(
         _ id: String, to scope: Scope, of user: String, in key: SchemaKey
     ) async throws(RequestFailure) {
+        let subscriber = try await subscriber(of: id, to: scope, user, in: key, auditing: "subscription.delete")
+        try await Subscriptions.delete(id, of: subscriber, to: scope, in: service, by: service.deadline())
+    }
+
+    /// Has a user told by one of their subscriptions as if something had happened, with a note that it is a test. The
+    /// audit log names it before.
+    /// - Throws: `NOT_FOUND` where the user has no subscription of that name.
+    package func test(
+        _ id: String, to scope: Scope, of user: String, in key: SchemaKey
+    ) async throws(RequestFailure) {
+        let subscriber = try await subscriber(of: id, to: scope, user, in: key, auditing: "subscription.test")
+        try await Subscriptions.test(id, of: subscriber, to: scope, in: service, by: service.deadline())
+    }
+
+    /// The private database of a user who has a subscription, once the audit log names what is done with it.
+    private func subscriber(
+        of id: String, to scope: Scope, _ user: String, in key: SchemaKey, auditing action: String
+    ) async throws(RequestFailure) -> DatabaseKey {
         _ = try await administration.directory(with: key.container)
         let account = try await administration.account(named: user)
         let subscriber = DatabaseKey(privateDataOf: account, in: key)
@@ -159,9 +178,9 @@ package struct SubscriptionAdministration: Sendable {
         if found.isEmpty { throw .notFound("'\(user)' has no subscription '\(id)' to the \(scope.rawValue) database") }
         let subject =
             "\(AuditText.id(id)) of user \(AuditText.id(user)) in \(key.container) \(key.environment.rawValue)"
-        let event = AuditEvent(origin: administration.origin, action: "subscription.delete", subject: subject)
+        let event = AuditEvent(origin: administration.origin, action: action, subject: subject)
         try await service.enter(DirectoryEntry(nil, events: [event]), by: service.deadline())
-        try await Subscriptions.delete(id, of: subscriber, to: scope, in: service, by: service.deadline())
+        return subscriber
     }
 }
 

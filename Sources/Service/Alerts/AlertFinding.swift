@@ -11,6 +11,8 @@ package struct AlertFinding: Hashable, Sendable, WireMessage {
     package var container = ""
     /// The container's.
     package var environment: Environment?
+    /// The group that it is about, where several may be wrong at once.
+    package var group: UInt64?
     /// In the unit of the rule's limit; where minutes are its threshold, for how many it has been wrong.
     package var value: Int64
     /// What exactly, such as the groups; may be empty.
@@ -42,6 +44,7 @@ package struct AlertFinding: Hashable, Sendable, WireMessage {
         try wire.field(8, &time)
         try wire.field(9, &since)
         try wire.field(10, &isFiring)
+        try wire.field(11, &group)
     }
 
     /// Whether the value is beyond the threshold.
@@ -71,6 +74,7 @@ struct AlertMemory {
         let node: UInt64
         let container: String
         let environment: Environment?
+        let group: UInt64?
     }
 
     private var since: [Place: Int64] = [:]
@@ -91,7 +95,8 @@ struct AlertMemory {
             finding.threshold = threshold(finding)
             let isWrong = finding.isWrong
             let place = Place(
-                rule: finding.rule, node: finding.node, container: finding.container, environment: finding.environment)
+                rule: finding.rule, node: finding.node, container: finding.container, environment: finding.environment,
+                group: finding.group)
             // A clock that was set back leaves times that are to come again.
             let begin = min(since[place] ?? now, now)
             if isWrong { (wrong[place], finding.since) = (begin, begin) }

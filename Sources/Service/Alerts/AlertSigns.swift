@@ -31,16 +31,18 @@ struct AlertSigns {
     func ofReplicas(
         _ replicas: [ReplicaStatus], elections: [(group: GroupID, count: UInt64)]
     ) -> [AlertFinding] {
-        let leaderless = replicas.filter { $0.leader == nil }.map { "\($0.group)" }
-        let failing = replicas.filter { $0.applyFailure != nil }
-        var findings = [
-            finding(
-                .groupWithoutLeader, leaderless.isEmpty ? 0 : 1,
-                leaderless.isEmpty ? "" : "groups \(leaderless.joined(separator: ", "))"),
-            finding(
-                .replicaFailing, failing.isEmpty ? 0 : 1,
-                failing.first.map { "group \($0.group): \($0.applyFailure ?? "")" } ?? ""),
-        ]
+        var findings: [AlertFinding] = []
+        func each(_ rule: AlertRule, _ wrong: [(group: GroupID, detail: String)]) {
+            if wrong.isEmpty { findings.append(finding(rule, 0)) }
+            for (group, detail) in wrong {
+                findings.append(finding(rule, 1, "group \(group)" + detail))
+                findings[findings.count - 1].group = group.rawValue
+            }
+        }
+        each(.groupWithoutLeader, replicas.filter { $0.leader == nil }.map { ($0.group, "") })
+        each(
+            .replicaFailing,
+            replicas.compactMap { replica in replica.applyFailure.map { (replica.group, ": \($0)") } })
         func most(_ rule: AlertRule, _ values: [(group: GroupID, count: UInt64)]) {
             guard let (group, value) = values.max(by: { $0.count < $1.count }) else { return }
             findings.append(finding(rule, Int64(clamping: value), value > 0 ? "group \(group)" : ""))

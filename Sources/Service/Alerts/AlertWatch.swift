@@ -8,7 +8,7 @@ import Telemetry
 /// Looks at what this node's rules of alerts come to: once a minute, and whenever somebody asks.
 ///
 /// It reads what the node has at hand: its replicas' state, its counters, its series of requests. Since when something
-/// is wrong is kept in memory: a node that starts again begins anew.
+/// is wrong is kept in memory, until the node is started again.
 package final class AlertWatch: Sendable {
     /// What counts of what a node counted since its start is what came since an earlier look.
     struct Sample {
@@ -59,7 +59,11 @@ package final class AlertWatch: Sendable {
     /// Takes note of what an environment holds.
     func note(_ storage: DayUsage.Storage, of key: SchemaKey) {
         state.withLock { state in
-            if state.storage.count >= Self.storageMax, state.storage[key] == nil { state.storage.removeAll() }
+            if state.storage.count >= Self.storageMax, state.storage[key] == nil,
+                let oldest = state.storage.min(by: { $0.value.time < $1.value.time })?.key
+            {
+                state.storage[oldest] = nil
+            }
             state.storage[key] = storage
         }
     }

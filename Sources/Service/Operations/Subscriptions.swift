@@ -98,10 +98,31 @@ package struct Subscriptions: Sendable {
     static func delete(
         _ id: String, of subscriber: DatabaseKey, to scope: Scope, in service: RecordService, by deadline: Deadline
     ) async throws(RequestFailure) {
+        try await change(
+            .delete(scope, id: id), of: subscriber, subscriber.home(in: service), at: try service.trustedNow(),
+            in: service, by: deadline)
+    }
+
+    /// Enters a notification that says it is a test into the log of a user, as one of their subscriptions would tell of
+    /// something.
+    /// - Parameter subscriber: the user's private database.
+    static func test(
+        _ id: String, of subscriber: DatabaseKey, to scope: Scope, in service: RecordService, by deadline: Deadline
+    ) async throws(RequestFailure) {
         let home = subscriber.home(in: service)
-        let command = ModifySubscriptions(
-            subscriber: subscriber, home: home.rawValue, time: try service.trustedNow(),
-            changes: [.delete(scope, id: id)])
+        try await service.node.require(.testNotifications, for: "a test notification needs", in: home)
+        let time = try service.trustedNow()
+        try await change(
+            .test(scope, id: id, change: service.node.platform.newID(at: time).bytes), of: subscriber, home, at: time,
+            in: service, by: deadline)
+    }
+
+    /// Makes one change of an administrator's.
+    private static func change(
+        _ change: ModifySubscriptions.Change, of subscriber: DatabaseKey, _ home: GroupID, at time: Int64,
+        in service: RecordService, by deadline: Deadline
+    ) async throws(RequestFailure) {
+        let command = ModifySubscriptions(subscriber: subscriber, home: home.rawValue, time: time, changes: [change])
         let failures = try await submit(command, to: home, in: service, by: deadline)
         if case let failure?? = failures.first { throw RequestFailure(failure) }
     }

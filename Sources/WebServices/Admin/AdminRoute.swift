@@ -42,6 +42,7 @@ struct AdminRoute: Sendable {
         .init("POST", "containers/keys", .dangerous(.query)) { ContainerRoutes(request: $0).rotateKey },
         .init("GET", "subscriptions", .init(.developer, .query)) { SubscriberRoutes(request: $0).list },
         .init("DELETE", "subscriptions", .init(.developer, .query)) { SubscriberRoutes(request: $0).delete },
+        .init("POST", "subscriptions/test", .init(.developer, .query)) { SubscriberRoutes(request: $0).test },
         .init("GET", "webhooks", .init(.developer, .query)) { WebhookRoutes(request: $0).list },
         .init("POST", "webhooks", .dangerous(.body)) { WebhookRoutes(request: $0).create },
         .init("PATCH", "webhooks", .dangerous(.body)) { WebhookRoutes(request: $0).change },

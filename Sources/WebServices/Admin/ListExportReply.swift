@@ -12,7 +12,7 @@ struct ListExportReply {
     let page: @Sendable (_ place: String?) async throws(RequestFailure) -> Reply
 
     /// What a page holds in memory, give or take, as an answer and as a value.
-    private static let heldBytes = 4 << 20
+    private static let heldBytes = 16 << 20
 
     func reply(_ kind: ListExport.Kind) async throws(RequestFailure) -> Reply {
         let format = try format()

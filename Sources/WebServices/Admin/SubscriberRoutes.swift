@@ -45,13 +45,25 @@ struct SubscriberRoutes {
 
     /// Takes one of a user's away, such as one that an app made by mistake.
     func delete() async throws(RequestFailure) -> Reply {
+        let (id, scope, user, key) = try one()
+        try await subscriptions.delete(id, to: scope, of: user, in: key)
+        return .done("deleted", "subscriptionID", id)
+    }
+
+    /// Has one of a user's tell of nothing, as a test.
+    func test() async throws(RequestFailure) -> Reply {
+        let (id, scope, user, key) = try one()
+        try await subscriptions.test(id, to: scope, of: user, in: key)
+        return .done("tested", "subscriptionID", id)
+    }
+
+    private func one() throws(RequestFailure) -> (id: String, Scope, user: String, SchemaKey) {
         let (url, key) = (request.url, try request.url.schemaKey())
         let (id, database) = (try url.need("id"), try url.need("database"))
         guard let scope = Scope(rawValue: database), scope != .shared else {
             throw .badRequest("database: 'private' or 'public' is expected, not '\(database)'")
         }
-        try await subscriptions.delete(id, to: scope, of: try url.need("user"), in: key)
-        return .done("deleted", "subscriptionID", id)
+        return (id, scope, try url.need("user"), key)
     }
 
     private static func write(_ count: SubscriptionAdministration.Count, to writer: inout JSONWriter) {

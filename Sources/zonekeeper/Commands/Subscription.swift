@@ -5,9 +5,10 @@ import ServiceClient
 struct SubscriptionCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "subscription",
-        abstract: "Say what a user is to be told of: list, create and delete subscriptions.",
+        abstract: "Say what a user is to be told of: list, create, delete and test subscriptions.",
         subcommands: [
             SubscriptionListCommand.self, SubscriptionCreateCommand.self, SubscriptionDeleteCommand.self,
+            SubscriptionTestCommand.self,
         ])
 }
 
@@ -236,6 +237,30 @@ struct SubscriptionDeleteCommand: ClientCommand {
         let (response, _) = try await database.modify(
             "delete", .members(["subscriptionID": .string(id)]), on: connection)
         try show(response, "deleted subscription \(id)")
+    }
+}
+
+struct SubscriptionTestCommand: ClientCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "test", abstract: "Have a user told by one of their subscriptions, as an administrator.",
+        discussion: """
+            Nothing has happened then: the notification has "zonekeeperTest": true beside "aps" and "ck", and one of a \
+            query names the record test, which need not be there. A subscription that fires once is not used up.
+            """)
+
+    @OptionGroup var options: ClientOptions
+    @OptionGroup var database: SubscriptionDatabase
+
+    @Argument(help: "Its ID.")
+    var id: String
+
+    @Option(help: ArgumentHelp("Whose it is.", valueName: "name"))
+    var user: String
+
+    func run(on connection: Connection) async throws {
+        let response = try await connection.administerPlace(
+            "POST", "subscriptions/test", parameters: ["user": user, "database": database.name, "id": id])
+        try show(response, "\(user) is told by \(id)")
     }
 }
 

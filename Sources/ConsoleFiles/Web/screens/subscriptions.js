@@ -97,7 +97,10 @@ function subscriptionTable(rows, user, reload) {
     { label: "Record Type", cell: recordType },
     { label: "Compares", cell: (row) => (row.fields?.length ? span({ class: "chips" }, row.fields.map((name) => span({ class: "chip" }, name))) : span({ class: "unset", "aria-label": "nothing" }, "–")) },
     { label: "Fires on", cell: (row) => span({ class: "badges" }, (row.firesOn ?? ["create", "update", "delete"]).map((name) => badge(name)), row.firesOnce ? badge("once", "warn") : null) },
-    { ...actionsColumn, cell: (row) => button({ label: `Delete ${row.subscriptionID}`, icon: "trash", kind: "plain", hides: true, denied: () => denied(row), onclick: () => remove(row, reload) }) },
+    { ...actionsColumn, cell: (row) => [
+      button({ label: `Test ${row.subscriptionID}`, icon: "bell", kind: "plain", hides: true, denied: () => denied(row), onclick: () => test(row) }),
+      button({ label: `Delete ${row.subscriptionID}`, icon: "trash", kind: "plain", hides: true, denied: () => denied(row), onclick: () => remove(row, reload) }),
+    ] },
   ] });
 }
 
@@ -153,12 +156,23 @@ function added(types, others) {
   return [...sums.values()].sort((one, other) => other.subscriptions - one.subscriptions);
 }
 
+/** Which one a request is about. @param {any} row */
+const named = (row) => ({ container: place.peek().container, environment: place.peek().environment, user: row.user, database: row.database, id: row.subscriptionID });
+
+/** @param {any} row */
+const test = (row) => confirm({
+  title: `Test ${row.subscriptionID}?`, action: "Send test", kind: "primary", text: `${row.user}’s devices are told as if something had happened. The notification says zonekeeperTest; apps that do not look for that take it for a real one.`,
+  submit: async () => {
+    await call("POST /admin/1/subscriptions/test", { query: named(row) });
+    toast(`${row.user} is told by ${row.subscriptionID}`);
+  },
+});
+
 /** @param {any} row @param {() => void} reload */
 const remove = (row, reload) => confirm({
   title: `Delete ${row.subscriptionID}?`, action: "Delete subscription", text: `${row.user} is not told of this any more. Their app is not asked, and may make the subscription again.`,
   submit: async () => {
-    const { container, environment } = place.peek();
-    await call("DELETE /admin/1/subscriptions", { query: { container, environment, user: row.user, database: row.database, id: row.subscriptionID } });
+    await call("DELETE /admin/1/subscriptions", { query: named(row) });
     reload();
     toast(`Deleted ${row.subscriptionID}`);
   },
