@@ -74,7 +74,7 @@ package final class MetricsRegistry: MetricsFactory, Sendable {
         }.joined(separator: ",")
     }
 
-    /// What a timer without labels recorded; nothing where there is none.
+    /// What a timer without labels recorded; nothing for a name that no timer has.
     package func histogram(of name: String) -> HistogramCounts {
         let series = content.withLock { $0.series[Key(name: name, labels: "")] }
         return series?.histogram ?? HistogramCounts()

@@ -42,7 +42,7 @@ struct AlertTests {
         #expect(values == [0, 1, 0])
     }
 
-    @Test("places are apart, what is not found any more is right, and a clock that was set back begins anew")
+    @Test("places are apart, what is not found any more is right, and a clock that was set back begins again")
     func places() {
         var memory = AlertMemory()
         func look(_ nodes: [UInt64], at time: Int64) -> [Int64?] {

@@ -12,7 +12,7 @@ struct SchemaLossTests {
         "DEFINE SCHEMA RECORD TYPE Note (\(fields)); RECORD TYPE Other (x STRING);"
     }
 
-    @Test("a dry run says how many records have what goes, whoever's they are and whatever is queryable")
+    @Test("a dry run says how many records of all users have what goes, whatever is queryable")
     func counts() async throws {
         let world = try await ConsoleWorld()
         try await world.admin("POST", "schema?\(Self.at)", Self.schema("text STRING, more LIST<INT64>, unused STRING"))

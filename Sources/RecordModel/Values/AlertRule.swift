@@ -116,7 +116,8 @@ package enum AlertRule: String, Hashable, Sendable, CaseIterable, WireValue {
             "The group's zones can be neither read nor written here. Look whether most of its nodes run and reach each "
                 + "other: `zonekeeper cluster status`."
         case .replicaFailing:
-            "Read why: a full disk, a damaged one, or a build that is too old. `zonekeeper cluster status` says it, too."
+            "Read why: a full disk, a damaged one, or a build that is too old. `zonekeeper cluster status` says it, "
+                + "too."
         case .missingFiles:
             "Start the nodes that are down, one of which may have them, or restore a backup: `docs/assets.md`."
         case .replicaBehind: "Look for a slow disk or too little processor on that node; it catches up by itself."
@@ -125,8 +126,8 @@ package enum AlertRule: String, Hashable, Sendable, CaseIterable, WireValue {
         case .elections: "Look for a slow disk or a bad network between the group's nodes."
         case .clock: "Set it by NTP. A node that is a minute off takes no writes."
         case .certificate:
-            "`zonekeeper certs renew` makes the nodes' own anew, which they take up as they run. An authority's file is "
-                + "replaced on every node."
+            "`zonekeeper certs renew` makes new ones of the nodes' own, which they take up as they run. An authority's "
+                + "file is replaced on every node."
         case .diskSpace: "Make room, or give the node a larger disk. A full one takes no writes."
         case .waitingEffects, .waitingMatches:
             "Look at what changes so much with `zonekeeper telemetry --all`, and whether all nodes answer."

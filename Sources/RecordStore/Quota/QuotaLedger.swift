@@ -60,15 +60,11 @@ struct QuotaLedger {
     // MARK: At the ledger's shard
 
     private func apply(_ grant: QuotaGrant) throws -> RecordOutcome {
-        guard grant.received == grant.received.clamped, grant.returned == grant.returned.clamped,
-            grant.returned.fits(in: grant.received)
-        else { return Self.nonsense }
+        guard Self.areSound(grant.received, grant.returned) else { return Self.nonsense }
         let id = try transaction.makeDatabase(grant.ledger).id
         var ledger = try LedgerState(id, in: db)
         if grant.epoch >= ledger.epoch { (ledger.epoch, ledger.cap) = (grant.epoch, grant.cap) }
-        var share = ledger.share(grant.shard)
-        share.granted = share.granted.greater(grant.received)
-        share.returned = share.returned.greater(grant.returned)
+        var share = ledger.share(grant.shard).raised(to: grant.received, grant.returned)
         ledger.put(share)
         let inFlight = share.granted - grant.received
         let need = (grant.need.clamped - inFlight).greater(.zero)
@@ -85,14 +81,10 @@ struct QuotaLedger {
     }
 
     private func apply(_ deposit: QuotaDeposit) throws -> RecordOutcome {
-        guard deposit.received == deposit.received.clamped, deposit.returned == deposit.returned.clamped,
-            deposit.returned.fits(in: deposit.received)
-        else { return Self.nonsense }
+        guard Self.areSound(deposit.received, deposit.returned) else { return Self.nonsense }
         let id = try transaction.makeDatabase(deposit.ledger).id
         let ledger = try LedgerState(id, in: db)
-        var share = ledger.share(deposit.shard)
-        share.granted = share.granted.greater(deposit.received)
-        share.returned = share.returned.greater(deposit.returned)
+        let share = ledger.share(deposit.shard).raised(to: deposit.received, deposit.returned)
         try write(ledger, share, id)
         return .quota(.deposited)
     }
@@ -114,6 +106,11 @@ struct QuotaLedger {
         }
         try write(ledger, nil, id)
         return .transfer(month: ledger.transferMonth, bytes: ledger.transferBytes)
+    }
+
+    /// Whether a shard may have been given so much over all times, and have given back so much of it.
+    private static func areSound(_ received: QuotaAmounts, _ returned: QuotaAmounts) -> Bool {
+        received == received.clamped && returned == returned.clamped && returned.fits(in: received)
     }
 
     private static func next(_ month: UInt64) -> UInt64 { month % 100 == 12 ? month + 89 : month + 1 }
@@ -192,5 +189,15 @@ extension LedgerState {
         } else {
             shares.append(share)
         }
+    }
+}
+
+extension LedgerState.Share {
+    /// At least what its shard says that it was given and has given back.
+    fileprivate func raised(to received: QuotaAmounts, _ returned: QuotaAmounts) -> Self {
+        var share = self
+        share.granted = granted.greater(received)
+        share.returned = self.returned.greater(returned)
+        return share
     }
 }

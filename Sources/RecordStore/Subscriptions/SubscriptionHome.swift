@@ -49,10 +49,9 @@ struct SubscriptionHome {
                 if failure == nil { destinations.formUnion(targets + (earlier?.targets ?? [])) }
                 failures.append(failure)
             case .test(let scope, let id, let change):
-                var match = Match(
-                    subscriber: command.subscriber, scope: scope, subscriptionID: id, time: time, id: change,
-                    zone: .blank)
-                let failure = try test(&match)
+                let row = try SubscriptionRow.find(registry.id, scope: scope, id: id, in: db)
+                let failure = row == nil ? Self.noSubscription(id) : nil
+                if let row { try test(row.subscription, change, for: command, at: time) }
                 if failure == nil { notified.append(command.subscriber) }
                 failures.append(failure)
             case .delete(let scope, let id):
@@ -73,23 +72,22 @@ struct SubscriptionHome {
 
     /// Enters a notification as the subscription would tell of something, marked as a test. One that fires once is not
     /// used up by it.
-    private func test(_ match: inout Match) throws -> ServiceError? {
-        guard var registry = try RegistryRow.find(match.subscriber, in: db),
-            let row = try SubscriptionRow.find(registry.id, scope: match.scope, id: match.subscriptionID, in: db)
-        else { return Self.noSubscription(match.subscriptionID) }
-        let subscription = row.subscription
-        var database = match.subscriber
-        if match.scope == .public { (database.scope, database.owner) = (.public, DatabaseKey.publicOwner) }
-        match.zone = ZoneKey(database: database, name: subscription.zone ?? ZoneKey.defaultZoneName)
+    private func test(
+        _ subscription: Subscription, _ change: [UInt8], for command: ModifySubscriptions, at time: Int64
+    ) throws {
+        guard var registry = try RegistryRow.find(command.subscriber, in: db) else { return }
+        let watcher = Watcher(subscriber: command.subscriber, home: command.home, subscription: subscription)
+        var match = Match(
+            subscriber: command.subscriber, scope: subscription.scope, subscriptionID: subscription.id, time: time,
+            id: change, zone: ZoneKey(database: watcher.database, name: subscription.zone ?? ZoneKey.defaultZoneName))
         if let query = subscription.query {
             let event = Match.Event.allCases.first { subscription.firing.contains($0.firing) } ?? .created
             match.record = Match.Record(
                 name: "test", type: query.recordType, event: event, isCreator: true, fields: Fields())
         }
         if let payload = NotificationPayload.stored(of: match, for: subscription, at: level, isTest: true) {
-            try enter(match, payload, at: match.time, in: &registry)
+            try enter(match, payload, at: time, in: &registry)
         }
-        return nil
     }
 
     /// A subscriber's row, which is made where there is none.

@@ -49,15 +49,14 @@ package final class RateExchange: Sendable {
     /// Decides on a request, after asking for a share where this node has none: for the first request in a while, and
     /// where another node began to lead the ledger's group and has little to lend for two seconds.
     /// - Throws: `ClusterError.unavailable` where there is none in time, or too many requests wait for one.
-    func decide(_ key: RateKey) async throws(ClusterError) -> RateDecision {
-        let now = clock.now
-        let limiter = limiters.limiter(key, now: now.nanoseconds)
+    private func decide(_ limiter: RateLimiter, now: MonotonicTime) async throws(ClusterError) -> RateDecision {
         let decision = limiter.decide(now: now.nanoseconds)
         guard decision == .needsShare else { return decision }
         defer { limiter.endWait() }
         guard limiter.beginWait() <= Self.waitingMax else {
             throw .unavailable(
-                "too many requests wait for this node's share of the rate of container '\(key.container)'")
+                "too many requests wait for this node's share of the rate of container "
+                    + "'\(limiter.key.container)'")
         }
         return try await decide(
             limiter, until: now.adding(milliseconds: node.settings.requestDeadlineMilliseconds))
@@ -191,14 +190,14 @@ extension RateExchange {
     func spend(
         _ key: RateKey, by debtor: String? = nil, in directory: DirectorySnapshot, _ notes: inout RequestNotes
     ) async throws(RequestFailure) {
-        let limit = Int(Self.limit(of: key, in: directory))
+        let now = clock.now
+        let limiter = limiters.limiter(key, now: now.nanoseconds)
         let (milliseconds, reason): (Int, String)
-        if let wait = debtor.flatMap({ wait(of: $0, under: key) }) {
+        if let wait = debtor.flatMap({ limiter.wait(of: $0, now: now.nanoseconds) }) {
+            limiter.turnAway(now: now.nanoseconds)
             (milliseconds, reason) = (wait, "your earlier requests cost more than one each, and ")
         } else {
-            let decision: RateDecision
-            do throws(ClusterError) { decision = try await decide(key) } catch { throw RequestFailure(error) }
-            switch decision {
+            switch try await Service.ask(await decide(limiter, now: now)) {
             case .accepted(let remaining, let reset):
                 notes.rate = RequestNotes.Rate(kind: key.kind, remaining: remaining, resetMilliseconds: reset)
                 return
@@ -207,18 +206,11 @@ extension RateExchange {
             }
         }
         notes.rate = RequestNotes.Rate(kind: key.kind, remaining: 0, resetMilliseconds: milliseconds)
+        let limit = Int(Self.limit(of: key, in: directory))
         throw .throttled(
             "\(reason)container '\(key.container)' takes \(limit) \(key.kind.rawValue) a second over all nodes; come "
                 + "back after retryAfter seconds", retryAfterSeconds: Double(milliseconds) / 1_000
         ).by(key.kind.rawValue, limit: limit, used: limit)
-    }
-
-    private func wait(of debtor: String, under key: RateKey) -> Int? {
-        let now = clock.now.nanoseconds
-        let limiter = limiters.limiter(key, now: now)
-        let wait = limiter.wait(of: debtor, now: now)
-        if wait != nil { limiter.turnAway(now: now) }
-        return wait
     }
 
     /// Charges a request for what it costs beyond its first token. An administrator's are free, but for those of one

@@ -7,8 +7,8 @@ struct AlertsCommand: ClientCommand {
         commandName: "alerts",
         abstract: "Show what is wrong, by the cluster's rules of alerts.",
         discussion: """
-            Of all nodes; any of them answers for all. The exit code is 1 while something fires. Thresholds are limits: \
-            `zonekeeper limits set --cluster alertErrorPercent=5` sets one, and 0 switches its rule off.
+            Of all nodes; any of them answers for all. The exit code is 1 while something fires. Thresholds are \
+            limits: `zonekeeper limits set --cluster alertErrorPercent=5` sets one, and 0 switches its rule off.
             """)
 
     @OptionGroup var options: ClientOptions

@@ -42,8 +42,8 @@ struct SubscriptionListCommand: ClientCommand {
     static let configuration = CommandConfiguration(
         commandName: "list", abstract: "List the user's subscriptions to a database.",
         discussion: """
-            An administrator lists with --user what another user is told of, in all databases, with --all what all users \
-            are told of, and counts that with --types; the values that queries compare with are not shown.
+            An administrator lists with --user what another user is told of, in all databases, with --all what all \
+            users are told of, and counts that with --types; the values that queries compare with are not shown.
             """)
 
     @OptionGroup var options: ClientOptions

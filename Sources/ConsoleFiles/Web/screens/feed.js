@@ -27,7 +27,7 @@ const who = computed(() => acting.value?.id ?? "");
 export function feedScreen() {
   return section(
     screenHead({ title: "Change Feed", detail: "What became of a user’s zones, or of the records of one, since a token: as their devices read it. Public data and default zones have no feed." }),
-    // Drawn anew for another user only.
+    // Drawn again for another user only.
     () => (who.value ? feed() : needsActing("Change feeds")));
 }
 
