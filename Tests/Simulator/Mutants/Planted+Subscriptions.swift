@@ -86,7 +86,7 @@ extension Mutant {
         Mutant(
             "the floor of a full log is not stored", "RecordStore/Subscriptions/SubscriptionHome.swift",
             "WHERE id = ?\", registry.sequence, registry.floor, registry.id)",
-            "WHERE id = ?\", registry.sequence, PLANTED(found?.floor ?? 0, registry.floor), registry.id)"),
+            "WHERE id = ?\", registry.sequence, PLANTED(max(registry.floor - 1, 0), registry.floor), registry.id)"),
         // A reader that gives no name of its own misses what named devices changed.
         Mutant(
             "a reader without a name is compared with the devices that have one",
