@@ -92,10 +92,9 @@ function subscriptionTable(rows, user, reload) {
   return table({ caption: user ? `Subscriptions of ${user}` : "Subscriptions of all users", key: (row) => `${row.userRecordName} ${row.database} ${row.subscriptionID}`, rows: () => rows.value, isWindowed: true, columns: () => [
     { label: "ID", cell: (row) => copyable(row.subscriptionID) },
     ...(user ? [] : [{ label: "User", class: "brief", cell: (row) => (row.user ? a({ class: "link", href: address({ params: { user: row.user } }), title: `Only those of ${row.user}` }, row.user) : code({ class: "muted" }, row.userRecordName)) }]),
-    { label: "Type", cell: kindBadge },
-    { label: "Record Type", cell: (row) => (row.recordType ? code(row.recordType) : span({ class: "muted" }, "all")) },
+    { label: "Type", cell: typeWords },
     { label: "Compares", cell: (row) => (row.fields?.length ? span({ class: "chips" }, row.fields.map((name) => span({ class: "chip" }, name))) : span({ class: "unset", "aria-label": "nothing" }, "–")) },
-    { label: "Fires on", cell: (row) => span({ class: "badges" }, (row.firesOn ?? ["create", "update", "delete"]).map((name) => badge(name)), row.firesOnce ? badge("once", "warn") : null) },
+    { label: "Fires on", cell: (row) => [(row.firesOn ?? ["create", "update", "delete"]).join(", "), " ", row.firesOnce ? badge("once", "warn") : null] },
     { ...actionsColumn, cell: (row) => [
       button({ label: `Test ${row.subscriptionID}`, icon: "bell", kind: "plain", hides: true, denied: () => denied(row), onclick: () => test(row) }),
       button({ label: `Delete ${row.subscriptionID}`, icon: "trash", kind: "plain", hides: true, denied: () => denied(row), onclick: () => remove(row, reload) }),
@@ -103,9 +102,9 @@ function subscriptionTable(rows, user, reload) {
   ] });
 }
 
-/** Its type, and what it is for. @param {any} row */
-const kindBadge = ({ subscriptionType, database, zone }) => [badge(kinds[subscriptionType] ?? subscriptionType, subscriptionType === "query" ? "accent" : ""), " ",
-  database === "public" ? "Public" : "Private", zone ? [", ", code(zone)] : null];
+/** Its type, and what it is for: of which records, where not of all. @param {any} row */
+const typeWords = ({ subscriptionType, database, zone, recordType }) => [badge(kinds[subscriptionType] ?? subscriptionType, subscriptionType === "query" ? "accent" : ""), " ",
+  database === "public" ? "Public" : "Private", zone ? [", ", code(zone)] : null, recordType ? [" ", code(recordType)] : null];
 
 /**
  * How many of each type there are: of the users that are counted in a second, and in a minute where somebody asks for that.
@@ -123,7 +122,7 @@ function typeCounts(turn) {
         button({ label: "Count all", icon: "refresh", busy: () => counted.isLoading.value, onclick: () => (seconds.peek() < 60 ? (seconds.value = 60) : counted.reload()) })] : null),
       () => (counted.error.value ? errorBox(counted.error.value, { retry: counted.reload }) : null),
       table({ caption: "Subscriptions by type", isWrapped: true, key: (type) => `${type.database} ${type.subscriptionType} ${type.recordType ?? ""}`, rows: () => found.types, columns: () => [
-        { label: "Type", cell: (row) => [kindBadge(row), " ", row.recordType ? code(row.recordType) : null] },
+        { label: "Type", cell: typeWords },
         { label: "Subscriptions", class: "number", cell: (row) => count(row.subscriptions) }, { label: "Users", class: "number", cell: (row) => count(row.users) },
       ] }));
   };
