@@ -101,7 +101,8 @@ extension Conformance {
             #expect(pages >= 3)
             #expect(Set(found.compactMap { $0["user"]?.string }) == names && found.count == 6)
             #expect(Set(found.compactMap { $0["userRecordName"]?.string }).count == 3)
-            let counted = try await home.admin("GET", path + "&types=true")
+            let counted = try await home.admin("GET", path + "&types=true&limit=1")
+            #expect(counted["next"] == nil, "a page has one user, and all are counted")
             #expect(
                 counted["types"] == [
                     ["subscriptionType": "database", "database": "private", "subscriptions": 3, "users": 3],
@@ -111,6 +112,10 @@ extension Conformance {
                     ],
                 ])
             #expect(counted["subscriptions"] == nil)
+            let part = try await home.admin("GET", path + "&types=true&limit=1&seconds=0")
+            #expect(part["types"]?.array?.allSatisfy { $0["users"] == 1 } == true && part["next"] != nil)
+            let one = try await home.admin("GET", path + "&types=true&user=" + (names.first ?? ""))
+            #expect(one["types"]?.array?.map { $0["subscriptions"] } == [1, 1] && one["next"] == nil)
             let production = try await home.admin("GET", path + "&environment=production")
             #expect(production["subscriptions"]?.array == [] && production["next"] == nil)
             expectFailure(try await home.adminCall("GET", path + "&after=elsewhere"), 400, "BAD_REQUEST")

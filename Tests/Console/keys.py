@@ -123,7 +123,7 @@ class Mouse:
         self.page = page
 
     def go(self, screen, heading=None):
-        self.page.get_by_role("navigation", name="Screens").get_by_role("link", name=screen, exact=True).click()
+        self.page.get_by_role("navigation", name="Screens").get_by_role("link", name=re.compile(f"^{screen}…?$")).click()
         expect(self.page.get_by_role("heading", name=heading or screen, level=1)).to_be_visible()
 
     def enter(self, target):
@@ -134,6 +134,10 @@ class Mouse:
 
     def fill(self, target, text):
         target.fill(text)
+
+    def menu(self, opener, name):
+        opener.click()
+        self.page.get_by_role("menuitem", name=name).click()
 
     def choose(self, select, label):
         select.select_option(label=label)

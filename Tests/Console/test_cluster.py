@@ -180,7 +180,7 @@ def test_a_users_subscriptions_are_listed_without_the_values_they_compare_with(s
     assert "secret place" not in page.content()
     table.get_by_role("button", name="Test all").click()
     page.get_by_role("alertdialog").get_by_role("button", name="Send test").click()
-    expect(page.get_by_text("subscriber is told by all")).to_be_visible()
+    expect(page.locator(".toast", has_text="subscriber is told by all")).to_be_visible()
     table.get_by_role("button", name="Delete cheap").click()
     page.get_by_role("alertdialog").get_by_role("button", name="Delete subscription").click()
     expect(table.get_by_role("row", name=re.compile("cheap"))).to_have_count(0)
@@ -197,7 +197,7 @@ def test_all_users_subscriptions_are_listed_and_counted_by_type(restaurants, ope
             assert "serverErrorCode" not in str(app("subscriptions/modify", {"operations": [{"operationType": "create", "subscription": subscription}]}))
     page = open_page(restaurants.address("subscriptions"))
     types = page.get_by_role("table", name="Subscriptions by type").get_by_role("row", name=re.compile("Query"))
-    expect(types.get_by_role("cell")).to_have_text(["Query", "Public", "Restaurant", "3", "2"])
+    expect(types.get_by_role("cell")).to_have_text(["Query Public Restaurant", "3", "2"])
     everybody = page.get_by_role("table", name="Subscriptions of all users")
     expect(everybody.locator("tbody tr")).to_have_count(3)
     expect(page.get_by_text("3 subscriptions shown, these are all")).to_be_visible()
@@ -210,7 +210,7 @@ def test_all_users_subscriptions_are_listed_and_counted_by_type(restaurants, ope
     keys.enter(page.get_by_role("alertdialog").get_by_role("button", name="Delete subscription"))
     expect(table.locator("tbody tr")).to_have_count(1)
     keys.enter(page.get_by_role("button", name="Everybody"), "Shift+Tab")
-    expect(types.get_by_role("cell")).to_have_text(["Query", "Public", "Restaurant", "2", "2"])
+    expect(types.get_by_role("cell")).to_have_text(["Query Public Restaurant", "2", "2"])
 
 
 def test_the_cluster_shows_its_node_and_leaders(server, open_page):
@@ -228,30 +228,3 @@ def test_usage_and_zones_count_records(restaurants, open_page):
     expect(page.get_by_text("the ledger of 1 database is right")).to_be_visible()
     page.goto(restaurants.address("zones"))
     expect(page.get_by_role("row", name=re.compile("_defaultZone"))).to_be_visible()
-
-
-def test_a_viewer_reads_and_may_not_write(server, restaurants, browser, open_page):
-    restaurants.save("Restaurant", {"name": "Osteria"}, "osteria")
-    page = open_page(restaurants.address("team"))
-    page.get_by_role("button", name="Add Member").first.click()
-    dialog = page.get_by_role("dialog")
-    dialog.get_by_label("Name").fill("victor")
-    dialog.get_by_label("First password").fill(PASSWORD)
-    dialog.get_by_label("Role").select_option("viewer")
-    dialog.get_by_role("button", name="Add member").click()
-    expect(page.get_by_role("row", name=re.compile("victor"))).to_contain_text("Viewer")
-    viewer = open_page(restaurants.address("records", type="Restaurant", record="osteria"), state=None)
-    viewer.get_by_label("Name").fill("victor")
-    viewer.get_by_label("Password").fill(PASSWORD)
-    viewer.keyboard.press("Enter")
-    expect(viewer.get_by_role("link", name="osteria")).to_be_visible()
-    expect(viewer.get_by_role("button", name="New Record")).to_have_attribute("aria-disabled", "true")
-    expect(viewer.get_by_role("button", name="New Record")).to_have_attribute("title", re.compile("needs the role developer"))
-    refused = viewer.evaluate("""async (path) => {
-        const me = await (await fetch("/admin/1/console/me")).json();
-        const headers = {"Content-Type": "application/json", "X-Zonekeeper-CSRF": me.csrfToken};
-        const body = JSON.stringify({operations: [{operationType: "forceDelete", record: {recordName: "osteria"}}]});
-        return (await fetch(path, {method: "POST", headers, body})).json();
-    }""", f"/database/1/{restaurants.name}/development/public/records/modify")
-    assert "ACCESS_DENIED" in str(refused)
-    assert "fields" in restaurants.lookup("osteria")

@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 from datetime import datetime, timezone
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
@@ -364,3 +365,17 @@ def test_20_a_token_for_an_origin_and_a_key_for_a_server(restaurants, open_page,
     signed = restaurants.server.call("POST", path, body, token=False, headers={
         "X-Apple-CloudKit-Request-KeyID": entry["id"], "X-Apple-CloudKit-Request-ISO8601Date": now, "X-Apple-CloudKit-Request-SignatureV1": signature.decode()})
     assert signed["records"][0]["fields"]["name"]["value"] == "Osteria"
+
+
+def test_every_scenario_is_done_by_mouse_and_by_keyboard():
+    """docs/console.md names the tests; each is one of its file."""
+    folder = Path(__file__).parent
+    rows = [line.split("|") for line in (folder / "../../docs/console.md").read_text().splitlines() if re.match(r"\| \d+ \|", line)]
+    assert [int(row[1]) for row in rows] == list(range(1, 26))
+    for row in rows:
+        for way in row[3:5]:
+            parts = [re.findall("`([^`]+)`", part) for part in way.split(";")]
+            assert parts and all(len(part) > 1 for part in parts), row
+            for file, *names in parts:
+                text = (folder / file).read_text()
+                assert all(re.search(rf"^def (test_)?{name}", text, re.MULTILINE) for name in names), (file, names)

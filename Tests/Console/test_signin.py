@@ -1,12 +1,16 @@
 """Signing in and out, and a session that ends while somebody works."""
 
+import subprocess
+
 from playwright.sync_api import expect
 
 from conftest import PASSWORD
 
 
 def test_a_link_signs_in_once(server, open_page):
-    link = server.link()
+    opened = subprocess.run([server.program, "console", "open", "--url", server.url, "--ca", server.folder / "data/certs/client-ca.pem", "--admin-token-file", server.folder / "data/admin.token"],
+                            capture_output=True, check=True, text=True)
+    [link] = [word for word in opened.stdout.split() if word.startswith("https:")]
     page = open_page(link, state=None)
     expect(page.get_by_role("heading", name="Choose your password").or_(page.get_by_role("heading", name="Containers"))).to_be_visible()
     assert "link=" not in page.url

@@ -46,13 +46,13 @@ struct AlertRuleTests {
         #expect(found == Dictionary(uniqueKeysWithValues: expected))
     }
 
-    @Test("each has a threshold of its own, which may be switched off, and says what to do")
+    @Test("each has a threshold of its own, which may be switched off")
     func limits() {
         #expect(Set(AlertRule.allCases.map(\.limit)).count == AlertRule.allCases.count)
         #expect(ContainerLimit.allCases.filter { $0.rawValue.hasPrefix("alert") }.map(\.alert) == AlertRule.allCases)
         for rule in AlertRule.allCases {
             #expect(rule.limit.range.lowerBound == 0 && rule.limit.range.contains(rule.limit.standard))
-            #expect(rule.limit.standard > 0 && !rule.title.isEmpty && rule.advice.hasSuffix("."))
+            #expect(rule.limit.standard > 0)
             #expect((rule.measure == .minutes) == (rule.limit.unit == .minutes))
         }
     }

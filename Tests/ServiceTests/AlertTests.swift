@@ -55,13 +55,73 @@ struct AlertTests {
         #expect(look([1, 2], at: 5) == [5, 5])
     }
 
-    @Test("findings survive their binary form")
+    private static func finding(
+        _ rule: AlertRule, of container: String = "", value: Int64 = 0, isWrong: Bool = false
+    ) -> AlertFinding {
+        var finding = AlertFinding(rule, on: 1, value)
+        finding.container = container
+        if isWrong { (finding.since, finding.isFiring) = (1, true) }
+        return finding
+    }
+
+    @Test("findings survive their binary form, which builds of feature level 10 read and wrote")
     func wire() throws {
         var finding = AlertFinding(.errors, on: 3, 7, "of 100 requests")
         (finding.container, finding.environment, finding.threshold) = ("c", .production, 5)
         (finding.time, finding.since, finding.isFiring) = (9, 8, true)
-        let findings = AlertFindings(findings: [finding, AlertFinding(.clock, on: 1, -2)])
+        let findings = AlertFindings([AlertFinding(.clock, on: 1, -2), finding])
+        #expect(findings.findings.count == 2)
         #expect(try AlertFindings(decoding: findings.encoded()) == findings)
-        #expect(try NodeInquiry(decoding: NodeInquiry.alerts.encoded()) == .alerts)
+        // As 0.1.0 writes one.
+        let released: [UInt8] =
+            [0x0A, 21, 0x0A, 5] + Array("clock".utf8) + [0x10, 1, 0x1A, 0, 0x28, 3, 0x32, 0, 0x38, 0, 0x40, 0, 0x50, 0]
+        #expect(AlertFindings([AlertFinding(.clock, on: 1, -2)]).encoded() == released)
+        #expect(try AlertFindings(decoding: released).findings == [AlertFinding(.clock, on: 1, -2)])
+        #expect(NodeInquiry.alerts(of: []).encoded() == [0x58, 1])
+        // What the field says that 0.1.0 does not know is passed over there.
+        #expect(NodeInquiry.alerts(of: ["c"]).encoded().starts(with: [0x58, 1]))
+        for containers in [[], ["a"], ["a", "b"]] {
+            let inquiry = NodeInquiry.alerts(of: containers)
+            #expect(try NodeInquiry(decoding: inquiry.encoded()) == inquiry)
+        }
+    }
+
+    @Test("a rule of a newer build is passed over and named; a finding that is damaged is not")
+    func newerRules() throws {
+        func told(_ rule: String) -> [UInt8] {
+            [0x0A, UInt8(rule.utf8.count + 4), 0x0A, UInt8(rule.utf8.count)] + Array(rule.utf8) + [0x10, 3]
+        }
+        let known = AlertFindings([AlertFinding(.clock, on: 1, 2)])
+        let read = try AlertFindings(decoding: told("gravity") + known.encoded() + told("gravity"))
+        #expect(read.findings == known.findings && read.unknownRules == ["gravity", "gravity"])
+        #expect(try AlertFindings(decoding: read.encoded()).unknownRules == read.unknownRules)
+        #expect(try AlertFindings(decoding: told("elections")).findings.map(\.node) == [3])
+        #expect(throws: WireError.self) { try AlertFindings(decoding: [0x0A, 2, 0x10, 3]) }
+        // Its environment is none.
+        let environment: [UInt8] = [0x0A, 12, 0x0A, 5] + Array("clock".utf8) + [0x22, 3] + Array("mad".utf8)
+        #expect(throws: WireError.self) { try AlertFindings(decoding: environment) }
+    }
+
+    @Test("a node tells of a bounded number by each rule: what is wrong first, then what is nearest to it")
+    func bound() {
+        let max = AlertFindings.perRuleMax
+        let fine = (1...2 * max).map { Self.finding(.slowAnswers, of: "c\($0)", value: Int64($0)) }
+        let wrong = (1...3).map { Self.finding(.slowAnswers, of: "w\($0)", value: 0, isWrong: true) }
+        let told = AlertFindings(fine + [Self.finding(.elections)] + wrong)
+        #expect(told.findings.count == max + 1 && told.leftOut == 0)
+        let answers = told.findings.filter { $0.rule == .slowAnswers }
+        #expect(answers.prefix(3).allSatisfy { $0.since != nil } && answers[3].value == Int64(2 * max))
+        let many = (0..<max + 5).map { Self.finding(.errors, of: "c\($0)", isWrong: true) }
+        #expect(AlertFindings(many).leftOut == 5)
+        // A disk is the worse the less is free.
+        let disks = (0...max).map { Self.finding(.diskSpace, value: Int64($0)) }
+        #expect(!AlertFindings(disks).findings.contains { $0.value == Int64(max) })
+    }
+
+    @Test("of containers' rules only those are told that are asked for")
+    func containers() {
+        let found = [Self.finding(.errors, of: "a"), Self.finding(.errors, of: "b"), Self.finding(.clock)]
+        #expect(AlertFindings(found, of: ["b"]).findings.map(\.container) == ["", "b"])
+        #expect(AlertFindings(found).findings.count == 3)
     }
 }

@@ -21,7 +21,9 @@ struct AlertHTTPTests {
         let world = try await ConsoleWorld()
         let quiet = try await world.admin("GET", "alerts")
         #expect(quiet["rules"]?.array?.compactMap { $0["name"]?.string } == AlertRule.allCases.map(\.rawValue))
+        #expect(quiet["rules"]?.array?.allSatisfy { $0["advice"]?.string?.hasSuffix(".") == true } == true)
         #expect(quiet["nodes"]?.array?.count == 1 && quiet["nodes"]?.array?.first?["problem"] == nil)
+        #expect(quiet["leftOut"] == nil && quiet["unknownRules"] == nil)
         let elections = try Self.rule(.elections, quiet)
         #expect(elections["threshold"] == .integer(5) && elections["source"] == .string("default"))
         // The node elected itself when it began.

@@ -41,6 +41,8 @@ struct SchemaLossTests {
         let types = try await losses("DEFINE SCHEMA RECORD TYPE New (x STRING);")
         #expect(types == ["Note": .integer(3), "Other": .integer(0), "New": .null])
         #expect(try await losses("DEFINE SCHEMA RECORD TYPE Note (text STRING);", "&dryRun=true&additive=true") == [:])
+        let reset = try await world.admin("POST", "schema/reset?\(Self.at)&dryRun=true")
+        #expect(reset["changes"]?.array?.map { $0["records"] } == [.integer(3), .integer(0)])
         let done = try await losses(Self.schema("text STRING"), "&allowDataLoss=true")
         #expect(done == ["more": .null, "unused": .null], "only a dry run looks")
         // What was taken does not count again under the same name.

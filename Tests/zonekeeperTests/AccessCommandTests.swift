@@ -158,13 +158,15 @@ struct AccessCommandTests {
                 + #""source":"default","state":"ok","value":60,"alerts":[]},{"name":"clock","title":"A clock","#
                 + #""advice":"Set it.","severity":"ticket","measure":"above","minutes":5,"unit":"ms","limit":"#
                 + #""alertClockMilliseconds","ofContainers":false,"threshold":0,"source":"cluster","state":"off","#
-                + #""alerts":[]}],"nodes":[{"node":2},{"node":3,"problem":"node 3 cannot be reached"}]}"#)
+                + #""alerts":[]}],"nodes":[{"node":2},{"node":3,"problem":"node 3 cannot be reached"}],"#
+                + #""leftOut":7,"unknownRules":["gravity","tides"]}"#)
         let text = AlertsCommand.text(answer, hasRules: false)
         let lines = text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
         #expect(lines[0] == "A group elects (elections, ticket)")
         #expect(lines[1].hasPrefix("    firing  since ") && lines[1].hasSuffix("  node 2  9 elections  group 3"))
         #expect(lines[2...4] == ["    Look.", "", "3 rules: 1 firing, 1 ok, 1 off"])
-        #expect(lines[5].contains("node 3 cannot be reached"))
+        #expect(lines[5].hasPrefix("7 more alerts") && lines[6].hasSuffix("gravity, tides"))
+        #expect(lines[7].contains("node 3 cannot be reached"))
         let all = AlertsCommand.text(answer, hasRules: true)
         #expect(all.contains("at most 10 %, for 5 minutes") && all.contains("off") && all.hasSuffix(text))
     }

@@ -38,6 +38,10 @@ package struct AlertAdministration: Sendable {
         package var time: Int64
         /// All that were asked.
         package var nodes: [RequestAdministration.AskedNode]
+        /// Alerts of rules that are wrong in more places than a node tells of.
+        package var leftOut: Int
+        /// Rules that other nodes judge by and this one, of an earlier build, does not know; by name.
+        package var unknownRules: [String]
     }
 
     let administration: Administration
@@ -53,8 +57,15 @@ package struct AlertAdministration: Sendable {
             _ = try await administration.directory(with: container)
         }
         async let around = service.alerts.lookAround(from: service)
-        let answers: [NodeAnswer<AlertFindings>] = await NodeInquiries(service: service).askAll(.alerts)
-        let found = await around + answers.flatMap { $0.value?.findings ?? [] }
+        let containers = container.map { [$0] } ?? access.containers ?? []
+        let answers = await ask(of: containers)
+        var found = answers.flatMap { $0.value?.findings ?? [] }
+        // Another node may have looked later, and not have told of what is right.
+        let full = Set(found.filter { $0.rule.isOfStorage && $0.since != nil }.map(\.container))
+        if containers.isEmpty, answers.count > 1, !full.isEmpty {
+            found += await ask(of: full.sorted()).flatMap { $0.value?.findings ?? [] }.filter(\.rule.isOfStorage)
+        }
+        found += await around
         let visible = found.filter { finding in
             guard finding.rule.isOfContainers else { return true }
             return container.map { $0 == finding.container }
@@ -63,12 +74,18 @@ package struct AlertAdministration: Sendable {
         return Report(
             rules: AlertRule.allCases.map { rule in
                 self.rule(rule, Self.current(visible.filter { $0.rule == rule }), of: container)
-            }, time: service.now, nodes: answers.map { ($0.node, $0.problem) })
+            }, time: service.now, nodes: answers.map { ($0.node, $0.problem) },
+            leftOut: answers.reduce(0) { $0 + Int(clamping: $1.value?.leftOut ?? 0) },
+            unknownRules: Set(answers.flatMap { $0.value?.unknownRules ?? [] }).sorted())
+    }
+
+    private func ask(of containers: [String]) async -> [NodeAnswer<AlertFindings>] {
+        await NodeInquiries(service: service).askAll(.alerts(of: containers))
     }
 
     /// What environments hold is known to every node that counts their requests: the latest look is right.
     private static func current(_ findings: [AlertFinding]) -> [AlertFinding] {
-        guard let rule = findings.first?.rule, rule == .publicData || rule == .transfer else { return findings }
+        guard let rule = findings.first?.rule, rule.isOfStorage else { return findings }
         let places = Dictionary(grouping: findings) {
             TelemetryPlace(container: $0.container, environment: $0.environment)
         }
@@ -87,4 +104,9 @@ package struct AlertAdministration: Sendable {
             state: alerts.first.map { $0.isFiring ? .firing : .pending } ?? (threshold == 0 ? .off : .ok),
             value: rule.measure == .below ? values.min() : values.max(), alerts: alerts)
     }
+}
+
+extension AlertRule {
+    /// Whether it judges what an environment held when its requests were last counted.
+    fileprivate var isOfStorage: Bool { self == .publicData || self == .transfer }
 }

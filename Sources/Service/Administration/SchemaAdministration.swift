@@ -125,11 +125,13 @@ package struct SchemaAdministration: Sendable {
         // What a reset does, no plan may refuse: nothing of development is kept.
         let plan = SchemaPlan(from: current.schema, to: production.schema, mode: .replace)
         var change = Change(key: key, plan: plan, version: current.version, generation: current.generation)
-        if !options.isDryRun {
-            change.version = try await administration.change(
-                .resetDevelopment(container: container, expectedVersion: current.version))
-            change.generation += 1
+        if options.isDryRun {
+            change.losses = await SchemaLoss.all(of: plan, in: key, service)
+            return change
         }
+        change.version = try await administration.change(
+            .resetDevelopment(container: container, expectedVersion: current.version))
+        change.generation += 1
         return change
     }
 

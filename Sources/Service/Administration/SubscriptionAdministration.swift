@@ -22,17 +22,27 @@ package struct SubscriptionAdministration: Sendable {
         package var subscribers: [Subscriber] = []
         /// Where the list goes on.
         package var next: SubscriberPosition?
+    }
 
-        /// How many of each type there are, the most frequent first.
-        package var counts: [Count] {
-            var counts: [Count.Key: Count] = [:]
-            for subscriber in subscribers {
+    /// How many subscriptions of each type there are.
+    package struct Counts: Sendable {
+        private var counts: [Count.Key: Count] = [:]
+        /// The users after this one are not among them; nil: all are.
+        package fileprivate(set) var next: SubscriberPosition?
+
+        fileprivate mutating func add(_ page: Page) {
+            for subscriber in page.subscribers {
                 for (key, same) in Dictionary(grouping: subscriber.subscriptions, by: { Count.Key(of: $0) }) {
                     counts[key, default: Count(key: key)].users += 1
                     counts[key]?.subscriptions += same.count
                 }
             }
-            return counts.values.sorted { ($1.subscriptions, $0.key) < ($0.subscriptions, $1.key) }
+            next = page.next
+        }
+
+        /// The most frequent first.
+        package var types: [Count] {
+            counts.values.sorted { ($1.subscriptions, $0.key) < ($0.subscriptions, $1.key) }
         }
     }
 
@@ -89,6 +99,34 @@ package struct SubscriptionAdministration: Sendable {
         of key: SchemaKey, after: SubscriberPosition?, limit: Int
     ) async throws(RequestFailure) -> Page {
         _ = try await administration.directory(with: key.container)
+        return try await named(try await unnamedPage(of: key, after: after, limit: limit), in: key)
+    }
+
+    /// How many of each type one user has.
+    package func counts(of user: String, in key: SchemaKey) async throws(RequestFailure) -> Counts {
+        var counts = Counts()
+        counts.add(try await page(of: user, in: key))
+        return counts
+    }
+
+    /// How many of each type all users have, page by page until the time is over.
+    /// - Throws: as `page`.
+    package func counts(
+        of key: SchemaKey, after: SubscriberPosition?, limit: Int, seconds: UInt64
+    ) async throws(RequestFailure) -> Counts {
+        _ = try await administration.directory(with: key.container)
+        let end = service.uptime + seconds * 1_000_000_000
+        var counts = Counts()
+        counts.next = after
+        repeat {
+            counts.add(try await unnamedPage(of: key, after: counts.next, limit: limit))
+        } while counts.next != nil && service.uptime < end && !Task.isCancelled
+        return counts
+    }
+
+    private func unnamedPage(
+        of key: SchemaKey, after: SubscriberPosition?, limit: Int
+    ) async throws(RequestFailure) -> Page {
         let (deadline, end) = (service.deadline(), service.uptime + Self.pageNanoseconds)
         var (page, examined, count) = (Page(), 0, 0)
         for group in service.node.map.groups.dropFirst() where group.rawValue >= after?.group ?? 0 {
@@ -105,11 +143,11 @@ package struct SubscriptionAdministration: Sendable {
                 examined += 1
                 guard count < limit, examined < Self.subscribersMax, service.uptime < end else {
                     page.next = SubscriberPosition(group: group.rawValue, user: user)
-                    return try await named(page, in: key)
+                    return page
                 }
             }
         }
-        return try await named(page, in: key)
+        return page
     }
 
     /// The users with subscriptions or notifications on a shard, webhooks among them.

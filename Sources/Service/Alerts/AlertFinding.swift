@@ -47,6 +47,11 @@ package struct AlertFinding: Hashable, Sendable, WireMessage {
         try wire.field(11, &group)
     }
 
+    /// The lower, the sooner somebody should know of it.
+    fileprivate var urgency: (Int, Int64) {
+        (isFiring ? 0 : since != nil ? 1 : 2, rule.measure == .below ? value : -value)
+    }
+
     /// Whether the value is beyond the threshold.
     fileprivate var isWrong: Bool {
         guard threshold > 0 else { return false }
@@ -58,13 +63,75 @@ package struct AlertFinding: Hashable, Sendable, WireMessage {
     }
 }
 
-/// All that one node finds.
+/// What one node tells of what it finds.
 struct AlertFindings: Hashable, Sendable, WireMessage {
-    var findings: [AlertFinding]
+    /// A finding as another build may have written it.
+    fileprivate enum Told: Hashable, Sendable {
+        case known(AlertFinding)
+        /// By a rule that this build does not know.
+        case unknown(rule: String)
+    }
 
-    static var blank: Self { AlertFindings(findings: []) }
+    /// Findings of one rule that a node tells of.
+    static let perRuleMax = 100
 
-    mutating func fields(_ wire: inout WireFields) throws(WireError) { try wire.field(1, &findings) }
+    private var told: [Told] = []
+    /// Findings that are wrong and are not told, as there are too many of their rules.
+    private(set) var leftOut: UInt64 = 0
+
+    static var blank: Self { Self([]) }
+
+    /// Of each rule those that are wrong come first, and then those that are nearest to it.
+    /// - Parameter containers: whose findings are asked for, beside those of the node itself; empty: of all.
+    init(_ found: [AlertFinding], of containers: [String] = []) {
+        let asked = found.filter {
+            containers.isEmpty || !$0.rule.isOfContainers || containers.contains($0.container)
+        }
+        for rule in AlertRule.allCases {
+            var findings = asked.filter { $0.rule == rule }
+            if findings.count > Self.perRuleMax { findings.sort { $0.urgency < $1.urgency } }
+            told += findings.prefix(Self.perRuleMax).map(Told.known)
+            leftOut += UInt64(findings.dropFirst(Self.perRuleMax).count { $0.since != nil })
+        }
+    }
+
+    /// Those of rules that this build knows.
+    var findings: [AlertFinding] {
+        told.compactMap { if case .known(let finding) = $0 { finding } else { nil } }
+    }
+
+    /// The rules of the others, once for each finding.
+    var unknownRules: [String] {
+        told.compactMap { if case .unknown(let rule) = $0 { rule } else { nil } }
+    }
+
+    mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.field(1, &told)
+        try wire.field(2, &leftOut, unless: 0)
+    }
+}
+
+extension AlertFindings.Told: WireValue {
+    func write(_ number: Int, to writer: inout WireWriter) {
+        switch self {
+        case .known(let finding): finding.write(number, to: &writer)
+        case .unknown(let rule): writer.parts(number, rule)
+        }
+    }
+
+    init(field reader: inout WireReader) throws(WireError) {
+        let nested = try reader.nested()
+        var finding = nested
+        do throws(WireError) {
+            self = .known(try AlertFinding(from: &finding))
+        } catch {
+            var rest = nested
+            guard try rest.nextField() == 1 else { throw error }
+            let rule = try rest.string()
+            guard AlertRule(rawValue: rule) == nil else { throw error }
+            self = .unknown(rule: rule)
+        }
+    }
 }
 
 /// Since when what is wrong has been so. A value: time is passed in.

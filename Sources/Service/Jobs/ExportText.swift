@@ -2,7 +2,7 @@ import Foundation
 import RecordModel
 
 /// Writes records as an export has them, page by page.
-struct ExportText: Sendable {
+package struct ExportText: Sendable {
     let format: Job.Format
     /// The names of a table's columns after that of the record's name.
     let columns: [String]
@@ -61,7 +61,7 @@ struct ExportText: Sendable {
     }
 
     /// A line of a table.
-    static func line(_ cells: [String]) -> [UInt8] {
+    package static func line(_ cells: [String]) -> [UInt8] {
         Array((cells.map(quoted).joined(separator: ",") + "\r\n").utf8)
     }
 
@@ -83,7 +83,7 @@ struct ExportText: Sendable {
     }
 
     /// A time that spreadsheets and browsers read; beyond the years 0 to 9999 its milliseconds since 1970.
-    static func time(_ milliseconds: Int64) -> String {
+    package static func time(_ milliseconds: Int64) -> String {
         guard (-62_167_219_200_000...253_402_300_799_999).contains(milliseconds) else { return String(milliseconds) }
         let rest = (milliseconds % 1_000 + 1_000) % 1_000
         let seconds = Date(timeIntervalSince1970: Double((milliseconds - rest) / 1_000)).formatted(.iso8601)

@@ -16,8 +16,8 @@ enum NodeInquiry: Hashable, Sendable {
     case health
     /// What it knows of its jobs.
     case jobs(JobInquiry)
-    /// What its rules of alerts come to.
-    case alerts
+    /// What its rules of alerts come to: of these containers, or of all where there is none.
+    case alerts(of: [String])
 }
 
 extension NodeInquiry: WireUnion {
@@ -29,7 +29,10 @@ extension NodeInquiry: WireUnion {
         case .telemetry(let filter): writer.parts(4, filter)
         case .health: writer.field(5, true)
         case .jobs(let inquiry): writer.parts(10, inquiry)
-        case .alerts: writer.field(11, true)
+        case .alerts(let containers):
+            // Earlier builds know the first field only, and tell of all containers.
+            writer.field(11, true)
+            if !containers.isEmpty { writer.parts(12, containers) }
         }
     }
 
@@ -41,7 +44,8 @@ extension NodeInquiry: WireUnion {
         case 4: self = try reader.parts { .telemetry($0) }
         case 5: self = try reader.flag(.health)
         case 10: self = try reader.parts { .jobs($0) }
-        case 11: self = try reader.flag(.alerts)
+        case 11: self = try reader.flag(.alerts(of: []))
+        case 12: self = try reader.parts { .alerts(of: $0) }
         default: return nil
         }
     }
@@ -190,7 +194,7 @@ struct NodeInquiries {
         case .telemetry(let filter): service.requests.sums(filter).encoded()
         case .health: await NodeHealth.present(of: node, since: service.requests.began).encoded()
         case .jobs(let inquiry): await service.jobs.answer(inquiry, in: service).encoded()
-        case .alerts: AlertFindings(findings: await service.alerts.look(at: service)).encoded()
+        case .alerts(let containers): AlertFindings(await service.alerts.look(at: service), of: containers).encoded()
         }
     }
 }

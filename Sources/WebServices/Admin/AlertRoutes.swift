@@ -13,6 +13,8 @@ struct AlertRoutes {
             writer.member("firing", count: report.rules.flatMap(\.alerts).count(where: \.isFiring))
             writer.list("rules", report.rules) { Self.write($0, to: &$1) }
             writer.list("nodes", report.nodes) { $1.members(of: $0) }
+            if report.leftOut > 0 { writer.member("leftOut", count: report.leftOut) }
+            if !report.unknownRules.isEmpty { writer.list("unknownRules", report.unknownRules) }
         }
     }
 

@@ -8,32 +8,49 @@ struct SubscriberRoutes {
     let request: AdminRequest
     private var subscriptions: SubscriptionAdministration { request.administration.subscriptions }
 
-    /// One user's, or a page of all users'; with `types` how many of each type a page has.
+    /// How long a count takes at most.
+    private static let countSecondsMax: UInt64 = 60
+
+    /// One user's, or a page of all users'; with `types` how many of each type there are.
     func list() async throws(RequestFailure) -> Reply {
         let (url, key) = (request.url, try request.url.schemaKey())
-        let (limit, counts) = (try url.pageLimit(), try url.flag("types"))
+        if try url.flag("types") { return try await count(in: key) }
         let user = url.text("user")
         let page =
             if let user {
                 try await subscriptions.page(of: user, in: key)
             } else {
-                try await subscriptions.page(of: key, after: try position(), limit: limit)
+                try await subscriptions.page(of: key, after: try position(), limit: try url.pageLimit())
             }
         return Reply { writer in
             writer.members(of: key)
             writer.optional("user", user)
-            if counts {
-                writer.list("types", page.counts) { Self.write($0, to: &$1) }
-            } else {
-                writer.array("subscriptions") { writer in
-                    for subscriber in page.subscribers {
-                        for subscription in subscriber.subscriptions {
-                            writer.object { Self.write(subscription, of: subscriber, to: &$0) }
-                        }
+            writer.array("subscriptions") { writer in
+                for subscriber in page.subscribers {
+                    for subscription in subscriber.subscriptions {
+                        writer.object { Self.write(subscription, of: subscriber, to: &$0) }
                     }
                 }
             }
             writer.optional("next", page.next?.text)
+        }
+    }
+
+    private func count(in key: SchemaKey) async throws(RequestFailure) -> Reply {
+        let (url, subscriptions, position) = (request.url, subscriptions, try position())
+        let (limit, user) = (try url.pageLimit(), url.text("user"))
+        let seconds = min(try url.number("seconds") ?? 1, Self.countSecondsMax)
+        let counts = try await request.call.clientDisconnect.whileClientStays { () throws(RequestFailure) in
+            guard let user else {
+                return try await subscriptions.counts(of: key, after: position, limit: limit, seconds: seconds)
+            }
+            return try await subscriptions.counts(of: user, in: key)
+        }
+        return Reply { writer in
+            writer.members(of: key)
+            writer.optional("user", user)
+            writer.list("types", counts.types) { Self.write($0, to: &$1) }
+            writer.optional("next", counts.next?.text)
         }
     }
 

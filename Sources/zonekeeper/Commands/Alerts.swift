@@ -38,6 +38,13 @@ struct AlertsCommand: ClientCommand {
             lines += alerts.map { "    " + line(of: $0, rule) } + ["    \(rule.text("advice"))", ""]
         }
         lines.append(summary(of: rules))
+        if let leftOut = json.amount("leftOut") {
+            lines.append("\(leftOut) more alerts are not told: name one container with --one-container")
+        }
+        if let unknown = json["unknownRules"]?.array?.compactMap(\.string) {
+            let names = unknown.joined(separator: ", ")
+            lines.append("rules of a newer build are missing here; ask a node that runs it: \(names)")
+        }
         return (lines + RequestTable.problems(json)).joined(separator: "\n")
     }
 

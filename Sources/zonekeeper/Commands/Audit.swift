@@ -2,8 +2,8 @@ import ArgumentParser
 import Directory
 import Foundation
 import RecordModel
-import Service
 import ServiceClient
+import WebServices
 
 struct AuditCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

@@ -1,8 +1,8 @@
 import ArgumentParser
 import Foundation
 import RecordModel
-import Service
 import ServiceClient
+import WebServices
 
 struct UsageCommand: ClientCommand {
     static let configuration = CommandConfiguration(

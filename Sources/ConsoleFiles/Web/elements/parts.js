@@ -78,7 +78,7 @@ export const errorBox = (error, { title = "This did not work", retry, actions } 
     icon("danger"),
     div({ class: "error-text" },
       p(strong(title), " ", code({ class: "error-code" }, error.code)),
-      p({ class: "error-reason" }, error.message),
+      p({ class: "error-reason" }, withCode(error.message)),
       error.requestID ? p({ class: "muted small" }, "Request ", copyable(error.requestID)) : null,
       div({ class: "actions" }, actions, retry ? button({ label: "Retry", icon: "refresh", onclick: retry }) : null)));
 
@@ -136,6 +136,9 @@ export function copyable(text, shown = text) {
     },
     code(shown), () => icon(isDone.value ? "check" : "copy"), span({ class: "hidden-text" }, " Copy"));
 }
+
+/** A text of the server, with what it has between backticks as code. @param {string} text */
+export const withCode = (text) => text.split("`").map((part, index) => (index % 2 ? code(part) : part));
 
 /** @param {any} text @param {"good" | "warn" | "bad" | "accent" | ""} [tone] */
 export const badge = (text, tone = "") => span({ class: ["badge", tone] }, text);

@@ -58,14 +58,13 @@ export function auditScreen() {
     view(loaded, {
       rows: 12, isEmpty: () => rows.value.length === 0 && cursor.value === undefined, empty: () => empty({ icon: "audit", title: text.peek() || actor.peek() ? "No record matches" : "Nothing here yet", text: text.peek() ? "The whole log was searched." : log.peek() === "requests" ? "Refused requests and failed sign-ins appear here." : "" }),
       show: () => [
-        table({ caption: "Audit", isWrapped: true, key: (row) => row.sequence, rows: () => rows.value, columns: () => [
+        table({ caption: "Audit", class: "audit-table", isWrapped: true, key: (row) => row.sequence, rows: () => rows.value, columns: () => [
           { label: "Time", class: "nowrap", cell: (row) => span({ class: "muted", title: `record ${row.sequence}` }, time(row.time)) },
           { label: "Actor", class: "nowrap", cell: (row) => (seesAll() ? a({ class: "link", href: address({ params: { ...place.peek().params, actor: row.actor } }), title: `Only what ${row.actor} did` }, row.actor) : row.actor) },
-          { label: "Action", class: "nowrap", cell: (row) => badge(row.action) },
-          { label: "Subject", class: "grow", cell: (row) => [row.subject, row.count > 1 ? span({ class: "muted" }, ` × ${count(row.count)}`) : null] },
-          { label: "Outcome", class: "nowrap", cell: (row) => badge(row.outcome, row.outcome === "done" ? "good" : "warn") },
-          { label: "Address", class: "nowrap", cell: (row) => span({ class: "muted" }, row.address) },
-          { label: "Request", class: "nowrap", cell: (row) => copyable(row.requestID, `${row.requestID.slice(0, 8)}…`) },
+          { label: "What", class: "grow", cell: (row) => [badge(row.action), " ", span({ class: "narrow-only small muted" }, time(row.time), ", ", row.actor),
+            div(row.subject, row.count > 1 ? span({ class: "muted" }, ` × ${count(row.count)}`) : null), row.outcome === "done" ? null : div({ class: "small warn-words" }, row.outcome)] },
+          { label: "Outcome", class: "nowrap", cell: (row) => badge(row.outcome.split(":")[0], row.outcome === "done" ? "good" : "warn") },
+          { label: "Request", class: "nowrap", cell: (row) => [copyable(row.requestID, `${row.requestID.slice(0, 8)}…`), div({ class: "muted small" }, row.address ? `from ${row.address}` : "")] },
         ] }),
         div({ class: "table-foot", role: "status" }, () => (cursor.value === undefined ? `${plural(rows.value.length, "record")}, these are all` : `${plural(rows.value.length, "record")} found in the newest ${count(examined.value.records)}`), () => (error.value ? errorBox(error.value, { retry: more }) : null), () => (cursor.value !== undefined ? button({ label: text.value || actor.value ? "Search further back" : "Load older", onclick: more }) : null)),
       ],

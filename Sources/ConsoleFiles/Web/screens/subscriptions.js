@@ -62,6 +62,7 @@ export function subscriptionsScreen() {
       isEmpty: () => rows.value.length === 0 && !next.value,
       empty: () => empty({ icon: "bell", title: user.peek() ? `${user.peek()} has no subscription here` : "Nobody has a subscription here", text: "An app makes one with CKDatabase.save(_:), or zonekeeper subscription create." }),
       show: ({ user: name }) => [
+        name ? null : div({ class: "block-head" }, h2("All subscriptions")),
         subscriptionTable(rows, name ?? "", reload),
         div({ class: "table-foot" }, span({ role: "status" }, () => `${plural(rows.value.length, "subscription")} shown${next.value ? "" : ", these are all"}`),
           () => (error.value ? errorBox(error.value, { retry: more }) : next.value ? button({ label: "Load more", onclick: more }) : null)),
@@ -90,13 +91,10 @@ function subscriptionTable(rows, user, reload) {
   const denied = (row) => denial("DELETE /admin/1/subscriptions", { inEnvironment: true }) ?? (row.user ? null : "The account was deleted. What is left of it goes within two hours.");
   return table({ caption: user ? `Subscriptions of ${user}` : "Subscriptions of all users", key: (row) => `${row.userRecordName} ${row.database} ${row.subscriptionID}`, rows: () => rows.value, isWindowed: true, columns: () => [
     { label: "ID", cell: (row) => copyable(row.subscriptionID) },
-    ...(user ? [] : [{ label: "User", cell: (row) => (row.user ? a({ class: "link", href: address({ params: { user: row.user } }), title: `Only those of ${row.user}` }, row.user) : code({ class: "muted" }, row.userRecordName)) }]),
-    { label: "Type", cell: (row) => kindBadge(row) },
-    { label: "Database", cell: databaseName },
-    { label: "Zone", cell: (row) => (row.zone ? code(row.zone) : span({ class: "muted" }, "all")) },
-    { label: "Record Type", cell: recordType },
+    ...(user ? [] : [{ label: "User", class: "brief", cell: (row) => (row.user ? a({ class: "link", href: address({ params: { user: row.user } }), title: `Only those of ${row.user}` }, row.user) : code({ class: "muted" }, row.userRecordName)) }]),
+    { label: "Type", cell: typeWords },
     { label: "Compares", cell: (row) => (row.fields?.length ? span({ class: "chips" }, row.fields.map((name) => span({ class: "chip" }, name))) : span({ class: "unset", "aria-label": "nothing" }, "–")) },
-    { label: "Fires on", cell: (row) => span({ class: "badges" }, (row.firesOn ?? ["create", "update", "delete"]).map((name) => badge(name)), row.firesOnce ? badge("once", "warn") : null) },
+    { label: "Fires on", cell: (row) => [(row.firesOn ?? ["create", "update", "delete"]).join(", "), " ", row.firesOnce ? badge("once", "warn") : null] },
     { ...actionsColumn, cell: (row) => [
       button({ label: `Test ${row.subscriptionID}`, icon: "bell", kind: "plain", hides: true, denied: () => denied(row), onclick: () => test(row) }),
       button({ label: `Delete ${row.subscriptionID}`, icon: "trash", kind: "plain", hides: true, denied: () => denied(row), onclick: () => remove(row, reload) }),
@@ -104,56 +102,30 @@ function subscriptionTable(rows, user, reload) {
   ] });
 }
 
-const kindBadge = ({ subscriptionType }) => badge(kinds[subscriptionType] ?? subscriptionType, subscriptionType === "query" ? "accent" : "");
-const databaseName = ({ database }) => (database === "public" ? "Public" : "Private");
-const recordType = (row) => (row.recordType ? code(row.recordType) : span({ class: "muted" }, "all"));
+/** Its type, and what it is for: of which records, where not of all. @param {any} row */
+const typeWords = ({ subscriptionType, database, zone, recordType }) => [badge(kinds[subscriptionType] ?? subscriptionType, subscriptionType === "query" ? "accent" : ""), " ",
+  database === "public" ? "Public" : "Private", zone ? [", ", code(zone)] : null, recordType ? [" ", code(recordType)] : null];
 
 /**
- * How many of each type there are: of the first users at once, of all where somebody asks for that.
+ * How many of each type there are: of the users that are counted in a second, and in a minute where somebody asks for that.
  * @param {import("../core/signal.js").Signal<number>} turn
  */
 function typeCounts(turn) {
-  const counted = signal(/** @type {{types: any[], next?: string} | null} */ (null));
-  const isCounting = signal(false);
-  const first = resource((abort) => (void turn.value, ask({ types: true }, abort)));
-  effect(() => (counted.value = first.data.value ?? null));
-  const countOn = async () => {
-    const asked = first.data.peek();
-    isCounting.value = true;
-    try {
-      while (counted.peek()?.next && asked === first.data.peek()) {
-        const page = await ask({ types: true, after: counted.peek()?.next });
-        if (asked === first.data.peek()) counted.value = { types: added(counted.peek()?.types ?? [], page.types), next: page.next };
-      }
-    } catch (error) {
-      toast(asRequestError(error).message, "bad");
-    } finally {
-      isCounting.value = false;
-    }
-  };
+  const seconds = signal(1);
+  const counted = resource((abort) => (void turn.value, ask({ types: true, seconds: seconds.value }, abort)));
   return () => {
-    const found = counted.value;
+    const found = counted.data.value;
     if (!found?.types.length) return null;
     return div({ class: "block" },
-      div({ class: "block-head" }, h2("By type"), found.next ? span({ class: "muted", role: "status" }, isCounting.value ? "Counting…" : "Of the first users only") : null,
-        found.next ? button({ label: "Count all", icon: "refresh", busy: () => isCounting.value, onclick: countOn }) : null),
-      table({ caption: "Subscriptions by type", key: typeKey, rows: () => found.types, columns: () => [
-        { label: "Type", cell: kindBadge }, { label: "Database", cell: databaseName }, { label: "Record Type", cell: recordType },
+      div({ class: "block-head" }, h2("By type"), found.next ? [
+        span({ class: "muted", role: "status" }, () => (counted.isLoading.value ? "Counting…" : "Of the users that could be counted in time")),
+        button({ label: "Count all", icon: "refresh", busy: () => counted.isLoading.value, onclick: () => (seconds.peek() < 60 ? (seconds.value = 60) : counted.reload()) })] : null),
+      () => (counted.error.value ? errorBox(counted.error.value, { retry: counted.reload }) : null),
+      table({ caption: "Subscriptions by type", isWrapped: true, key: (type) => `${type.database} ${type.subscriptionType} ${type.recordType ?? ""}`, rows: () => found.types, columns: () => [
+        { label: "Type", cell: typeWords },
         { label: "Subscriptions", class: "number", cell: (row) => count(row.subscriptions) }, { label: "Users", class: "number", cell: (row) => count(row.users) },
       ] }));
   };
-}
-
-const typeKey = (type) => `${type.database} ${type.subscriptionType} ${type.recordType ?? ""}`;
-
-/** Counts of two pages, which have no user in common, the most frequent first. @param {any[]} types @param {any[]} others */
-function added(types, others) {
-  const sums = new Map(types.map((type) => [typeKey(type), type]));
-  for (const other of others) {
-    const sum = sums.get(typeKey(other));
-    sums.set(typeKey(other), sum ? { ...sum, subscriptions: sum.subscriptions + other.subscriptions, users: sum.users + other.users } : other);
-  }
-  return [...sums.values()].sort((one, other) => other.subscriptions - one.subscriptions);
 }
 
 /** Which one a request is about. @param {any} row */

@@ -50,10 +50,10 @@ export function usersScreen() {
       empty: () => empty({ icon: "user", title: from.peek() ? `No user’s name begins with ${from.peek()}` : "No user yet", text: from.peek() ? "Names are searched by their beginning; capitals count." : "Users sign in to apps with an account. Make one here, or let people sign up." }),
       show: () => [
         table({ caption: "Users", key: (row) => row.name, rows: () => rows.value, columns: () => [
-          { label: "Name", cell: (row) => strong(row.name) },
+          { label: "Name", cell: (row) => span({ class: "badges" }, strong(row.name), row.lockedUntil ? badge("locked out", "bad") : null) },
           { label: "Person", cell: (row) => [row.givenName, row.familyName].filter(Boolean).join(" ") || span({ class: "unset" }, "–") },
           { label: "Address", cell: (row) => row.email ?? span({ class: "unset" }, "–") },
-          { label: "Sign-in", cell: (row) => span({ class: "badges" }, row.hasPassword ? badge("password") : null, row.identity ? badge("provider") : null, !row.hasPassword && !row.identity ? badge("none", "warn") : null, row.lockedUntil ? badge("locked out", "bad") : null, row.discoverable ? badge("discoverable", "accent") : null) },
+          { label: "Sign-in", cell: (row) => span({ class: "badges" }, row.hasPassword ? badge("password") : null, row.identity ? badge("provider") : null, !row.hasPassword && !row.identity ? badge("none", "warn") : null, row.discoverable ? badge("discoverable", "accent") : null) },
           { label: "Made", cell: (row) => span({ class: "muted" }, timeAgo(row.created)) },
           { ...actionsColumn, cell: (row) => menuButton({ label: `More on ${row.name}`, icon: "more", kind: "plain", hides: true, items: () => [
             menuItem({ label: "Edit…", icon: "edit", denied: denial("PATCH /admin/1/users"), onclick: () => edit(row, first.reload) }),

@@ -1,4 +1,5 @@
 package import RecordModel
+import Service
 
 /// A list of the administration as an export has it, made of pages of its answer.
 package struct ListExport: Sendable {
@@ -10,7 +11,7 @@ package struct ListExport: Sendable {
         case lines
 
         /// What an export of records calls the same.
-        package var ofJob: Job.Format { self == .csv ? .csv : .lines }
+        var ofJob: Job.Format { self == .csv ? .csv : .lines }
     }
 
     /// What is listed.
