@@ -43,7 +43,8 @@ extension Simulation {
 
     func readBack(by client: Client? = nil, _ body: @escaping @Sendable (Client) async -> Void) {
         (client ?? clients[0]).perform(body)
-        _ = wait(seconds: 60, "reading everything back gets no answer", until: clientsHaveEnded)
+        // A node that waits to be added answers nothing, and takes the time of a request to say so.
+        _ = wait(seconds: 180, "reading everything back gets no answer", until: clientsHaveEnded)
     }
 
     /// Lets time pass until something holds.
