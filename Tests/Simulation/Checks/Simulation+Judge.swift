@@ -194,6 +194,10 @@ extension Simulation {
         report.seconds = Double(world.now) / Double(World.second)
         report.events = world.events
         report.messages = network.messages
+        // Builds that do not fit refuse each other, and nothing else is wrong with what nodes send.
+        if !options.isUpgraded, network.refusals > 0 {
+            violated("\(network.refusals) connections between nodes were refused for what was sent over them")
+        }
         report.elections = raftWatch.elections
         report.transfers = raftWatch.transfers
         report.operations = recorder.answers

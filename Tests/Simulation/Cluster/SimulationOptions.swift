@@ -138,6 +138,8 @@ package struct SimulationOptions: Sendable {
         network.delayMax = chance(60) ? 1_000 : UInt64.random(in: 1_000...120_000, using: &generator)
         network.looseRaftMessages = chance(30)
         network.bytesOnTheWayMax = 16_384 << Int.random(in: 0...6, using: &generator)
+        // Room for an append and a part of a snapshot.
+        if chance(50) { network.outboundBytesMax = 5 << 18 }
         network.tornPercent = Int.random(in: 0...5, using: &generator)
         network.lossPercent = chance(50) ? 0 : Int.random(in: 1...15, using: &generator)
         network.duplicatePercent = chance(50) ? 0 : Int.random(in: 1...15, using: &generator)

@@ -86,6 +86,9 @@ final class Endpoint: PeerNetwork, @unchecked Sendable {
         network: SimulatedNetwork, configuration: PeerTransportConfiguration, process: ProcessLife, loop: SimulatedLoop,
         delegate: any PeerTransportDelegate, logger: Logger
     ) {
+        var configuration = configuration
+        configuration.outboundBytesMax = network.conditions.outboundBytesMax
+        configuration.frameBytesMax = min(configuration.frameBytesMax, configuration.outboundBytesMax)
         let wire = SimulatedWire(network: network, process: process, loop: loop, node: configuration.nodeID)
         self.wire = wire
         self.delegate = delegate

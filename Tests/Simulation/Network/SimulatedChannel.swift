@@ -7,7 +7,8 @@ final class SimulatedChannel: Channel, ChannelCore, @unchecked Sendable {
     let wire: SimulatedWire
     let side: Connection.Side
     let remoteAddress: SocketAddress?
-    private unowned let connection: Connection
+    /// Until it is closed.
+    private var connection: Connection?
     private let closePromise: EventLoopPromise<Void>
     private(set) lazy var pipeline = ChannelPipeline(channel: self)
     private(set) var isActive = false
@@ -69,6 +70,10 @@ final class SimulatedChannel: Channel, ChannelCore, @unchecked Sendable {
     func flush0() {
         let flushed = written
         written = []
+        guard let connection else {
+            for write in flushed { write.promise?.fail(ChannelError.ioOnClosedChannel) }
+            return
+        }
         connection.send(flushed, from: side)
     }
 
@@ -76,8 +81,8 @@ final class SimulatedChannel: Channel, ChannelCore, @unchecked Sendable {
         guard !isClosed else { return promise?.fail(ChannelError.alreadyClosed) ?? () }
         isClosed = true
         isActive = false
-        let lost = written + connection.close(side)
-        written = []
+        let lost = written + (connection?.close(side) ?? [])
+        (written, connection) = ([], nil)
         for write in lost { write.promise?.fail(error) }
         promise?.succeed()
         pipeline.fireChannelInactive()

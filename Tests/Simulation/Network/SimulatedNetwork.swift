@@ -17,6 +17,8 @@ final class SimulatedNetwork {
         var bytesOnTheWayMax = 1 << 20
         /// How many of the parts in which bytes arrive end somewhere, and not where those end that were written.
         var tornPercent = 2
+        /// Bytes that wait for a connection of a node, as `PeerTransportConfiguration` has it.
+        var outboundBytesMax = 16 << 20
         var looseRaftMessages = false
         /// Of Raft messages, where they are loose.
         var lossPercent = 0
@@ -36,6 +38,8 @@ final class SimulatedNetwork {
     /// Sees every Raft message that is sent.
     var observer: ((PeerMessage, _ sender: ProcessLife) -> Void)?
     private(set) var messages: UInt64 = 0
+    /// Refused connections of nodes that have ended.
+    private var refusedBefore: UInt64 = 0
 
     init(world: World, nodes: Int) {
         self.world = world
@@ -73,8 +77,17 @@ final class SimulatedNetwork {
 
     func listens(_ endpoint: Endpoint) { endpoints[endpoint.process.node - 1] = endpoint }
 
-    func left(_ endpoint: Endpoint) {
-        if endpoints[endpoint.process.node - 1] === endpoint { endpoints[endpoint.process.node - 1] = nil }
+    func left(_ endpoint: Endpoint) { forget(endpoint.process) }
+
+    private func forget(_ process: ProcessLife) {
+        guard let endpoint = endpoints[process.node - 1], endpoint.process === process else { return }
+        refusedBefore += endpoint.counters.connectionsRefused
+        endpoints[process.node - 1] = nil
+    }
+
+    /// How many connections nodes have refused for what another one sent.
+    var refusals: UInt64 {
+        endpoints.compactMap(\.self).reduce(refusedBefore) { $0 + $1.counters.connectionsRefused }
     }
 
     func opened(_ connection: Connection) {
@@ -150,9 +163,7 @@ final class SimulatedNetwork {
     /// The process is gone: nobody hears of it again.
     /// - Parameter isSilent: whether the machine went with it, so that nobody is told that its connections ended.
     func crashed(_ process: ProcessLife, isSilent: Bool) {
-        if let endpoint = endpoints[process.node - 1], endpoint.process === process {
-            endpoints[process.node - 1] = nil
-        }
+        forget(process)
         for connection in connections where !connection.hasEnded { connection.lose(process, isSilent: isSilent) }
     }
 

@@ -19,7 +19,9 @@ extension Mutant {
             "failWaiting(!waiting.isEmpty && PLANTED ? .notConnected : .disconnected)"),
         // A node that is gone counts as connected: requests wait out their time, leadership may be given to it.
         Mutant(
-            "a link whose connection ended still counts as connected", "PeerTransport/Transport/PeerLink.swift",
+            "a link whose connection ended still counts as connected",
+            hiddenBy: "what is sent on it is lost, and sent again once the next connection stands",
+            "PeerTransport/Transport/PeerLink.swift",
             "ready = nil", "ready = wasReady && PLANTED ? ready : nil"),
         // A node that was stopped properly, or refused for its build once, is never dialled again by the others.
         Mutant(
@@ -31,7 +33,10 @@ extension Mutant {
             """),
         // A connection to a machine that vanished stays, and all that is sent over it is lost.
         Mutant(
-            "silence counts as none where no bytes wait", "PeerTransport/Connection/PeerConnection.swift",
+            "silence counts as none where no bytes wait",
+            hiddenBy:
+                "the kernel gives up what is not acknowledged, and a machine that is back resets what it does not know",
+            "PeerTransport/Connection/PeerConnection.swift",
             "unwrittenBytes > 0", "PLANTED(unwrittenBytes >= 0, unwrittenBytes > 0)"),
         // A connection takes nothing more after its first 16 MiB, and its silence passes for a full socket.
         Mutant(
@@ -39,7 +44,9 @@ extension Mutant {
             "self.unwrittenBytes -= bytes.count", "if !PLANTED { self.unwrittenBytes -= bytes.count }"),
         // What the older still carries comes in behind the newer's; a node's former process goes on beside its new one.
         Mutant(
-            "a connection that a newer one replaces is kept", "PeerTransport/Transport/PeerAcceptor.swift",
+            "a connection that a newer one replaces is kept",
+            hiddenBy: "who dialled it does not use it any more, and it ends by its silence",
+            "PeerTransport/Transport/PeerAcceptor.swift",
             #"older?.close(saying: "a newer connection took its place")"#,
             #"if let older, !PLANTED { older.close(saying: "a newer connection took its place") }"#),
         // Any difference may then have come up on the way: a node whose clock is wrong goes on making commands.
