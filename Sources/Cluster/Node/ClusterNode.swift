@@ -38,6 +38,7 @@ package final class ClusterNode: Sendable {
     let checkpointer: Checkpointer
     let pools: WorkPools
     let logger: Logger
+    /// The files that records name.
     let assets: AssetExchange
     private let assetNews: AssetNews
     /// The feature levels of groups, as far as they are known.
@@ -56,10 +57,9 @@ package final class ClusterNode: Sendable {
 
     /// How much work of clients can go on at the same time, as far as the machine's processors go.
     package var processors: Int { pools.reads.parallelism }
-    /// Whose requests this node worked on a moment ago.
-    package var recentWork: RecentWork { pools.recent }
 
-    /// Who is in the cluster, and where everything is, as this node knows it; before, as the configuration has it.
+    /// Who is in the cluster, and where everything is: as the directory has it, as far as this node knows; before it is
+    /// known, as the configuration has it.
     package var map: ClusterMap { placement.map ?? configured }
 
     /// - Throws: `NodeStartError` or `PeerTransportError` where certificates or the configuration cannot be used.
