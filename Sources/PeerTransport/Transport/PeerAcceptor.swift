@@ -20,15 +20,17 @@ final class PeerAcceptor: PeerConnectionOwner {
     /// Listens. The future has the port.
     func listen() -> EventLoopFuture<Int> {
         let bound = NIOLoopBound(self, eventLoop: shared.eventLoop)
-        return shared.wire.listen { try bound.value.accept($0) }
+        return shared.wire.listen(mayAccept: { bound.value.hasRoom() }, prepare: { try bound.value.accept($0) })
+    }
+
+    private func hasRoom() -> Bool {
+        let others = connections.count { $0.peer == nil }
+        if others < shared.configuration.unauthenticatedMax { return true }
+        isOverLimit("closed an incoming connection: \(others) others have not authenticated yet")
+        return false
     }
 
     private func accept(_ end: PeerWireEnd) throws {
-        let others = connections.count { $0.peer == nil }
-        guard others < shared.configuration.unauthenticatedMax else {
-            isOverLimit("closed an incoming connection: \(others) others have not authenticated yet")
-            return end.channel.close(promise: nil)
-        }
         let connection = PeerConnection(
             dialled: nil, configuration: shared.configuration, end: end, counters: shared.counters, owner: self)
         connections.append(connection)

@@ -19,8 +19,9 @@ package protocol PeerWire: AnyObject {
     /// - Returns: the channel of the address that answered; fails where none did.
     func dial(_ peer: PeerAddress, prepare: @escaping Prepare) -> EventLoopFuture<any Channel>
     /// Begins to take the connections of peers.
+    /// - Parameter mayAccept: asked first for each, which is closed at once otherwise.
     /// - Returns: the port; fails with `PeerTransportError.cannotListen`.
-    func listen(prepare: @escaping Prepare) -> EventLoopFuture<Int>
+    func listen(mayAccept: @escaping @Sendable () -> Bool, prepare: @escaping Prepare) -> EventLoopFuture<Int>
     /// Takes no more connections; those that stand are left alone.
     func stopListening() -> EventLoopFuture<Void>
 }
@@ -75,7 +76,7 @@ final class SocketWire: PeerWire {
         return bootstrap.connect(to: literal)
     }
 
-    func listen(prepare: @escaping Prepare) -> EventLoopFuture<Int> {
+    func listen(mayAccept: @escaping @Sendable () -> Bool, prepare: @escaping Prepare) -> EventLoopFuture<Int> {
         let (host, port) = (configuration.listenHost, configuration.listenPort)
         let bound = NIOLoopBound(self, eventLoop: eventLoop)
         return ServerBootstrap(group: eventLoop)
@@ -83,6 +84,7 @@ final class SocketWire: PeerWire {
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
+                    guard mayAccept() else { return channel.close(promise: nil) }
                     try Self.secure(channel, NIOSSLServerHandler(context: bound.value.tls().server), prepare)
                 }
             }

@@ -23,8 +23,8 @@ extension Simulation {
         wrongSince > 0 && wrongSince + 60 * World.second > world.now || nodes.contains { $0.wallError != 0 }
     }
 
-    /// Whether half of the clocks or more are wrong, or were within the last minute: of nodes that run, as a node that
-    /// was started meanwhile knows no other's.
+    /// Whether half of the clocks or more are wrong, or were within the last minute. Only running nodes count: a node
+    /// that has just started knows no clock of one that is down.
     var areMostClocksWrong: Bool {
         let present = nodes.filter { $0.isEnlisted && !$0.isRetired && !$0.isDown }
         let wrong = present.count { node in

@@ -56,8 +56,8 @@ package enum Situation: String, Sendable, CaseIterable, Codable {
     case expiredToken
     /// A disk was full when a file came in, or became so in the middle of it.
     case fullDiskInUpload
-    /// A webhook's receiver was sent a delivery once more.
-    case repeatedDelivery
+    /// A webhook's receiver was sent a delivery once more, or told that notifications were lost.
+    case repeatedDelivery, toldOfLoss
     /// Bytes of a connection between nodes waited because too many were on the way.
     case fullConnection
     /// What one node wrote came to another in parts.
@@ -66,6 +66,7 @@ package enum Situation: String, Sendable, CaseIterable, Codable {
     /// In how many of a thousand seeds of a swarm it must be met.
     package var seedsPerThousandMin: Int {
         switch self {
+        case .toldOfLoss: 0
         case .lostSync, .expiredToken: 5
         case .tornWrite, .failedRead, .judgedTime, .secondLoss, .snapshotWithEffects, .readUnderDeposedLeader,
             .readThroughPeer:

@@ -14,6 +14,8 @@ final class Receiver: @unchecked Sendable {
         id: Place.type, kind: .query, isPublic: true, events: Set(WatchedHistory.Event.allCases))
 
     fileprivate let world: World
+    /// Whether notifications may be lost, as too many waited.
+    var mayLose: () -> Bool = { true }
     /// Whether everything arrives, and is answered.
     var isReliable = false
     /// Has nothing private.
@@ -52,7 +54,11 @@ final class Receiver: @unchecked Sendable {
             complaints.append("no delivery: \(String(decoding: request.body, as: UTF8.self))")
             return 400
         }
-        isAtLoss = isAtLoss || json["lost"] == .bool(true)
+        if json["lost"] == .bool(true), !isAtLoss {
+            isAtLoss = true
+            world.met(.toldOfLoss)
+            if !mayLose() { complaints.append("delivery \(id) tells of a loss, and nothing was lost") }
+        }
         if !isAtLoss { take(id, list) }
         if !isReliable, world.chance(10) { throw WebhookFailure("its answer is lost") }
         acknowledged.insert(id)
@@ -153,6 +159,8 @@ extension Client {
         switch answer {
         case .answered: return true
         case .nothing: return false
+        // An earlier try was done meanwhile.
+        case .failed(let failure) where [.exists, .conflict].contains(failure.error.code): return false
         case .failed(let failure):
             recorder.violated("the webhook is refused: \(failure.error)")
             return true

@@ -168,6 +168,7 @@ package final class Simulation: @unchecked Sendable {
         // Two disks that lose something are more than is promised.
         if options.hasAssets, options.loss == nil { scheduleRot() }
         recorder.files.isClockWrong = { [unowned self] in isClockWrong }
+        receiver?.mayLose = { [options] in options.hasFlood }
         recorder.areMostClocksWrong = { [unowned self] in areMostClocksWrong }
     }
 

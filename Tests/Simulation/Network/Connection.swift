@@ -128,6 +128,7 @@ final class Connection: @unchecked Sendable {
     func lose(_ process: ProcessLife, isSilent: Bool) {
         for side in [Side.dialler, .acceptor] where self.process(side) === process && !isClosed[side.rawValue] {
             isClosed[side.rawValue] = true
+            ways[side.rawValue].unsent = []
             if !isSilent { carry(from: side) { [self] in reset(side.other) } }
         }
     }

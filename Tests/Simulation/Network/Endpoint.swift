@@ -10,6 +10,7 @@ final class SimulatedWire: PeerWire, @unchecked Sendable {
     let process: ProcessLife
     let loop: SimulatedLoop
     private let node: NodeID
+    private var mayAccept: @Sendable () -> Bool = { false }
     private var prepare: Prepare?
 
     init(network: SimulatedNetwork, process: ProcessLife, loop: SimulatedLoop, node: NodeID) {
@@ -56,19 +57,20 @@ final class SimulatedWire: PeerWire, @unchecked Sendable {
     }
 
     private func accept(_ end: SimulatedChannel, from node: NodeID) {
-        guard !process.isDead, let prepare, (try? prepare(PeerWireEnd(channel: end) { [node] })) != nil else {
+        guard !process.isDead, let prepare, mayAccept(), (try? prepare(PeerWireEnd(channel: end) { [node] })) != nil
+        else {
             return end.close(promise: nil)
         }
         end.open()
     }
 
-    func listen(prepare: @escaping Prepare) -> EventLoopFuture<Int> {
-        self.prepare = prepare
+    func listen(mayAccept: @escaping @Sendable () -> Bool, prepare: @escaping Prepare) -> EventLoopFuture<Int> {
+        (self.mayAccept, self.prepare) = (mayAccept, prepare)
         return loop.makeSucceededFuture(process.node)
     }
 
     func stopListening() -> EventLoopFuture<Void> {
-        prepare = nil
+        (mayAccept, prepare) = ({ false }, nil)
         return loop.makeSucceededVoidFuture()
     }
 }
