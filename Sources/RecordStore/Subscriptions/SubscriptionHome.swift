@@ -78,8 +78,9 @@ struct SubscriptionHome {
         guard var registry = try RegistryRow.find(command.subscriber, in: db) else { return }
         let watcher = Watcher(subscriber: command.subscriber, home: command.home, subscription: subscription)
         var match = Match(
-            subscriber: command.subscriber, scope: subscription.scope, subscriptionID: subscription.id, time: time,
-            id: change, zone: ZoneKey(database: watcher.database, name: subscription.zone ?? ZoneKey.defaultZoneName))
+            subscriber: command.subscriber, scope: subscription.scope, subscriptionID: subscription.id,
+            time: level < .changeTimes ? time : command.time, id: change,
+            zone: ZoneKey(database: watcher.database, name: subscription.zone ?? ZoneKey.defaultZoneName))
         if let query = subscription.query {
             let event = Match.Event.allCases.first { subscription.firing.contains($0.firing) } ?? .created
             match.record = Match.Record(
@@ -212,8 +213,7 @@ struct SubscriptionHome {
         for target in row.targets { try outbox.send(unwatch(row.subscription, of: subscriber), to: target) }
     }
 
-    /// Makes an entry of the subscriber's log, of the time of the change. The shard's own time lags where nothing else
-    /// happens, by `ShardClock.lagMax` at most: what is later than that is of a clock that is wrong.
+    /// Makes an entry of the subscriber's log.
     /// - Parameters:
     ///   - time: the shard's, in milliseconds since 1970.
     ///   - source: the group whose change it is.
@@ -230,13 +230,16 @@ struct SubscriptionHome {
         guard row.generation == match.generation || level < .exactNotifications,
             let payload = NotificationPayload.stored(of: match, for: row.subscription, at: level)
         else { return false }
-        let change = level < .changeTimes ? time : min(max(time, match.time), time + ShardClock.lagMax)
-        try enter(match, payload, at: change, in: &registry)
+        try enter(match, payload, at: time, in: &registry)
         if row.subscription.firesOnce { try remove(row, of: match.subscriber) }
         return true
     }
 
+    /// The entry has the time of the change. The shard's own time lags where nothing else happens, by
+    /// `ShardClock.lagMax` at most: a change that is later than that has the time of a clock that is wrong. One that is
+    /// told of late has the time at which it is, so that it is kept as long as others.
     private func enter(_ match: Match, _ payload: [UInt8], at time: Int64, in registry: inout RegistryRow) throws {
+        let time = level < .changeTimes ? time : min(max(time, match.time), time + ShardClock.lagMax)
         try collapse(match, payload, in: registry)
         registry.sequence += 1
         try Invariant.check(
