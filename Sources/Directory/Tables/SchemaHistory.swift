@@ -45,12 +45,12 @@ enum SchemaHistory {
 
     /// Keeps the version that is about to be replaced, where it is not kept yet.
     static func keepPresent(_ key: SchemaKey, in db: Database) throws {
-        try db.execute(
-            sql: """
-                INSERT OR IGNORE INTO schema_history (container, environment, version, time, actor, cause, body)
-                SELECT container, environment, version, 0, '', 'earlier', body FROM schema
-                WHERE container = ? AND environment = ?
-                """, arguments: [key.container, key.environment.rawValue])
+        try db.run(
+            """
+            INSERT OR IGNORE INTO schema_history (container, environment, version, time, actor, cause, body)
+            SELECT container, environment, version, 0, '', 'earlier', body FROM schema
+            WHERE container = ? AND environment = ?
+            """, [key.container, key.environment.rawValue])
     }
 
     /// Keeps the versions of schemas that a command made.
@@ -74,32 +74,28 @@ enum SchemaHistory {
     ) throws {
         let place: StatementArguments = [key.container, key.environment.rawValue]
         if cause == .growth {
-            try db.execute(
-                sql: """
-                    DELETE FROM schema_history WHERE container = ? AND environment = ? AND cause = 'growth'
-                    AND version = ?
-                    """, arguments: place + [Int64(schema.version) - 1])
+            try db.run(
+                "DELETE FROM schema_history WHERE container = ? AND environment = ? AND cause = 'growth' AND version = ?",
+                place + [Int64(schema.version) - 1])
         }
-        try db.execute(
-            sql: """
-                INSERT OR REPLACE INTO schema_history (container, environment, version, time, actor, cause, body)
-                VALUES (?, ?, ?, ?, ?, ?, ?)
-                """,
-            arguments: place + [
-                Int64(schema.version), origin?.time ?? 0, origin?.actor ?? "", cause.rawValue,
-                Data(schema.schema.encoded()),
+        try db.run(
+            """
+            INSERT OR REPLACE INTO schema_history (container, environment, version, time, actor, cause, body)
+            VALUES (?, ?, ?, ?, ?, ?, ?)
+            """,
+            place + [
+                Int64(schema.version), origin?.time ?? 0, origin?.actor ?? "", cause.rawValue, schema.schema.body,
             ])
         // The newest stays, however large it is.
-        try db.execute(
-            sql: """
-                DELETE FROM schema_history WHERE container = ?1 AND environment = ?2 AND version < ?3 AND version IN (
-                    SELECT version FROM (
-                        SELECT version, ROW_NUMBER() OVER newest AS place, SUM(LENGTH(body)) OVER newest AS bytes
-                        FROM schema_history WHERE container = ?1 AND environment = ?2
-                        WINDOW newest AS (ORDER BY version DESC))
-                    WHERE place > ?4 OR bytes > ?5)
-                """,
-            arguments: place + [Int64(schema.version), versionsMax, bytesMax])
+        try db.run(
+            """
+            DELETE FROM schema_history WHERE container = ?1 AND environment = ?2 AND version < ?3 AND version IN (
+                SELECT version FROM (
+                    SELECT version, ROW_NUMBER() OVER newest AS place, SUM(LENGTH(body)) OVER newest AS bytes
+                    FROM schema_history WHERE container = ?1 AND environment = ?2
+                    WINDOW newest AS (ORDER BY version DESC))
+                WHERE place > ?4 OR bytes > ?5)
+            """, place + [Int64(schema.version), versionsMax, bytesMax])
     }
 }
 
@@ -122,10 +118,9 @@ extension AccountReader {
             guard let cause = try SchemaRevision.Cause(rawValue: row.decode(atIndex: 3)) else {
                 throw WireError.invalidValue(field: 4)
             }
-            let body: Data = try row.decode(atIndex: 4)
             return try SchemaRevision(
                 version: row.decode(atIndex: 0), time: row.decode(atIndex: 1), actor: row.decode(atIndex: 2),
-                cause: cause, schema: Schema(decoding: [UInt8](body)))
+                cause: cause, schema: row.message(at: 4))
         }
     }
 }
