@@ -143,6 +143,11 @@ package struct AuditOrigin: Hashable, Sendable, WireMessage {
     /// The actor of administration by an administrator's own token.
     package static func administrator(named name: String) -> String { "\(administrator) \(name)" }
 
+    /// A node that acts by itself.
+    package static func node(_ id: some CustomStringConvertible, at time: Int64) -> AuditOrigin {
+        AuditOrigin(actor: "node \(id)", requestID: "", address: "", time: time)
+    }
+
     /// Whether an administrator asks. No other actor begins with this word.
     package var isAdministrator: Bool {
         actor == Self.administrator || actor.hasPrefix(Self.administrator(named: ""))

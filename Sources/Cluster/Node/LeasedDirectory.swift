@@ -1,33 +1,49 @@
-package import Directory
+import Directory
 import NIOCore
 import PeerTransport
 import RaftCore
 import Synchronization
 import Wire
 
-// What this node knows of the directory, and for how long; and how changes become known everywhere.
-extension ClusterNode {
-    /// Waits until this node knows everything of the directory that was acknowledged before the call. Callers that come
-    /// while one is underway share the next, so that a flood of them costs no more than one after another.
-    /// - Throws: `ClusterError.unavailable` when the directory's leader cannot be asked, or this node does not catch up
-    ///   in time.
-    package func refreshDirectory() async throws(ClusterError) {
-        let result = await refreshes.next { [self] in await refresh(by: self.deadline()) }
+/// What this node knows of the directory, and for how long; and how changes become known everywhere.
+final class LeasedDirectory: Sendable {
+    let lease: DirectoryLease
+    private let platform: any NodePlatform
+    private let settings: NodeSettings
+    private let configured: ClusterMap
+    private let placement: Placement
+    private let router: Router
+    private let lane: Lane
+    private let refreshes: SingleFlight
+
+    init(_ parts: NodeParts, router: Router) {
+        lease = DirectoryLease(lengthMilliseconds: parts.settings.directoryLeaseMilliseconds)
+        platform = parts.platform
+        settings = parts.settings
+        configured = parts.configured
+        placement = parts.keeper.placement
+        self.router = router
+        lane = parts.lane
+        refreshes = SingleFlight(platform: parts.platform)
+    }
+
+    /// As `ClusterNode.refreshDirectory`.
+    func refresh() async throws(ClusterError) {
+        let result = await refreshes.next { [self] in
+            await refresh(by: platform.deadline(milliseconds: settings.requestDeadlineMilliseconds))
+        }
         try result.get()
     }
 
-    /// Makes sure that this node may rely on what it knows of the directory: at once while the lease is in force, else
-    /// after a renewal.
-    /// - Throws: `ClusterError.unavailable` where it cannot be renewed; what was revoked meanwhile would be unknown
-    ///   here.
-    package func requireDirectory() async throws(ClusterError) {
+    /// As `ClusterNode.requireDirectory`.
+    func require() async throws(ClusterError) {
         if lease.isValid(at: platform.clock.now) { return }
-        try await refreshDirectory()
+        try await refresh()
     }
 
     /// Has a change applied by the directory, and waits until no node relies on anything older: until each has applied
     /// it, or the leases that may have been in force at the time of the change have run out.
-    package func changeDirectory(_ entry: DirectoryEntry, by deadline: Deadline) async throws(ClusterError) -> [UInt8] {
+    func change(_ entry: DirectoryEntry, by deadline: Deadline) async throws(ClusterError) -> [UInt8] {
         let outcome = try await router.submit(.machine(entry.encoded()), to: .directory, by: deadline)
         let committed = platform.clock.now
         await spread(until: committed.adding(milliseconds: lease.settlingMilliseconds))
@@ -35,13 +51,13 @@ extension ClusterNode {
     }
 
     private func spread(until end: MonotonicTime) async {
-        let map = map
+        let map = placement.map ?? configured
         let others = map.nodes.map { NodeID(rawValue: $0.id) }.filter { $0 != settings.nodeID }
         let hasStrays = lease.mayBeHeldByRemoved(map.removed.count, at: platform.clock.now)
         let areAllAware = await withTaskGroup(of: Bool.self) { tasks in
             for node in others { tasks.addTask { await self.router.catchUp(node, until: end) } }
             // That this node knows is what the caller asks for next.
-            tasks.addTask { (try? await self.refreshDirectory()) != nil }
+            tasks.addTask { (try? await self.refresh()) != nil }
             return await tasks.reduce(true) { $0 && $1 }
         }
         guard !areAllAware || hasStrays else { return }
@@ -78,9 +94,9 @@ extension ClusterNode {
     }
 
     /// Keeps the lease in force until the task is cancelled.
-    func keepLease() async {
+    func keep() async {
         while !Task.isCancelled {
-            _ = await refresh(by: deadline(milliseconds: lease.lengthMilliseconds / 2))
+            _ = await refresh(by: platform.deadline(milliseconds: lease.lengthMilliseconds / 2))
             try? await platform.clock.sleep(milliseconds: lease.renewalMilliseconds)
         }
     }

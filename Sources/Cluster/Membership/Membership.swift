@@ -6,55 +6,66 @@ import RaftCore
 import Synchronization
 import Wire
 
-/// Why a node came to its end by itself.
-package enum NodeEnding: Hashable, Sendable {
-    /// Its data folder is out of date: after a restart, the node sets it aside and joins with a new one.
-    case beginsAnew(String)
-    /// It has no business in the cluster; starting it again changes nothing.
-    case excluded(String)
-}
-
-/// What a node remembers of its dealings with the others about membership.
-struct MembershipState {
-    var ending: NodeEnding?
-    /// Whether others may know that this folder is an old copy, which is asked after the start.
-    var mayBeOld = false
-    /// Why the folder must not be used, if that cannot be written to it: the disk may be full.
-    var givesUp: String?
-    /// Peers that have said what they think of this node, since they were last connected.
-    var met: Set<NodeID> = []
-    /// What was last logged about waiting.
-    var said = ""
-    /// Replicas whose data were found to be damaged, to be exchanged once a sound one is known.
-    var damaged: [GroupID: ReplicaDamage] = [:]
-    /// Whether the directory has this node's addresses.
-    var isAddressTold = false
-}
-
-extension ClusterNode {
+/// Founds the cluster or joins it, meets the others, and keeps this node what the map says.
+final class Membership: Sendable {
     private static let formationMilliseconds: UInt64 = 200
     private static let answerMilliseconds: UInt64 = 2_000
 
-    /// Why the node has ended by itself; nil while it has not. Set before `onFatalError` is called.
-    package var ending: NodeEnding? { membership.withLock(\.ending) }
+    private let platform: any NodePlatform
+    private let settings: NodeSettings
+    private let configured: ClusterMap
+    private let keeper: ReplicaKeeper
+    private let heard: Placement
+    private let peerBook: PeerBook
+    private let router: Router
+    private let lane: Lane
+    private let lease: DirectoryLease
+    private let participation: Participation
+    private let tending: ReplicaTending
+    private let logger: Logger
+    /// Peers that have said what they think of this node, since they were last connected.
+    private let met = Mutex<Set<NodeID>>([])
 
-    /// Whether nothing is known that keeps this folder out of the cluster.
-    var mayTakePart: Bool { membership.withLock { $0.ending == nil && $0.givesUp == nil } }
+    /// Whether others may know that this folder is an old copy, which is asked after the start.
+    let mayBeOld: Bool
+
+    private var folder: NodeFolder { keeper.folder }
+    private var identity: NodeIdentity { keeper.folder.identity }
+    private var placement: Placement { keeper.placement }
+
+    /// - Parameter lease: of what this node knows of the directory.
+    init(_ parts: NodeParts, router: Router, lease: DirectoryLease, participation: Participation) {
+        platform = parts.platform
+        settings = parts.settings
+        configured = parts.configured
+        keeper = parts.keeper
+        heard = parts.heard
+        peerBook = parts.peerBook
+        self.router = router
+        lane = parts.lane
+        self.lease = lease
+        self.participation = participation
+        tending = ReplicaTending(parts, router: router, lease: lease, participation: participation)
+        logger = parts.logger
+        mayBeOld =
+            parts.keeper.folder.identity.hasTakenPart
+            && !parts.peerBook.addresses(by: parts.keeper.placement.map).isEmpty
+    }
 
     /// Founds the cluster or joins it, and keeps the replicas here as the map has them, until the task is cancelled.
-    func keepMembership() async {
+    func keep() async {
         if placement.map == nil {
             guard await settle() else { return }
         }
-        if membership.withLock(\.mayBeOld) { await introduceBeforeStart() }
-        try? await lane.eventLoop.submit { [self] in lane.isHeld = !mayTakePart }.get()
-        while !Task.isCancelled, ending == nil {
-            if let reason = membership.withLock(\.givesUp) {
-                beginAnew(reason)
+        if mayBeOld { await introduceBeforeStart() }
+        try? await lane.eventLoop.submit { [self] in lane.isHeld = !participation.isAllowed }.get()
+        while !Task.isCancelled, participation.ending == nil {
+            if let reason = participation.unnotedEnd {
+                participation.beginAnew(reason)
             } else {
-                await reconcileReplicas()
+                await tending.reconcile()
                 // A removed node learns of its removal by asking.
-                let (others, met) = (peers.map(\.node), membership.withLock(\.met))
+                let (others, met) = (peers.map(\.node), met.withLock(\.self))
                 let isCurrent = lease.isValid(at: platform.clock.now)
                 await renewIntroductions(to: isCurrent ? others.filter { !met.contains($0) } : others)
             }
@@ -84,7 +95,7 @@ extension ClusterNode {
     /// Becomes part of a cluster.
     /// - Returns: false if the task was cancelled, or the node has ended.
     private func settle() async -> Bool {
-        while !Task.isCancelled, ending == nil {
+        while !Task.isCancelled, participation.ending == nil {
             let formation = formation
             let answers = await introduceToAll()
             do {
@@ -103,15 +114,15 @@ extension ClusterNode {
                     logger.notice("joins cluster \(settings.clusterID) as node \(settings.nodeID)")
                     return true
                 case .claim(let previous): await claim(previous: previous, through: answers)
-                case .wait(let reason): say(reason)
+                case .wait(let reason): participation.say(reason)
                 case .refuse(let reason):
-                    end(.excluded(reason))
+                    participation.end(.excluded(reason))
                     return false
                 }
             } catch let old as OldCopy {
-                beginAnew(old.description)
+                participation.beginAnew(old.description)
             } catch {
-                say("the data folder \(settings.dataPath) cannot be used: \(error)")
+                participation.say("the data folder \(settings.dataPath) cannot be used: \(error)")
             }
             try? await platform.clock.sleep(milliseconds: Self.formationMilliseconds)
         }
@@ -133,34 +144,29 @@ extension ClusterNode {
 
     private func claim(previous: UInt64, through answers: [NodeID: Standing]) async {
         for node in answers.keys.sorted() where answers[node]?.map != nil {
+            let deadline = platform.deadline(milliseconds: settings.requestDeadlineMilliseconds)
             let problem = await router.claim(
-                identity.incarnation, previous: previous, through: node, by: deadline())
+                identity.incarnation, previous: previous, through: node, by: deadline)
             guard let problem else { return }
-            say("the cluster does not take this node's new data folder into use yet: \(problem)")
+            participation.say("the cluster does not take this node's new data folder into use yet: \(problem)")
         }
-    }
-
-    private func say(_ reason: String) {
-        let isNew = membership.withLock { state in
-            defer { state.said = reason }
-            return state.said != reason
-        }
-        if isNew { logger.notice("\(reason)") }
     }
 
     // MARK: Meeting peers
 
     /// Where the others are, as far as this node knows.
-    var peers: [PeerAddress] {
-        peerBook.addresses(by: placement.map, heard: heard.map)
+    private var peers: [PeerAddress] { peerBook.addresses(by: placement.map, heard: heard.map) }
+
+    /// A connection to a peer was made: it can be asked now.
+    func didConnect(to peer: NodeID) {
+        met.withLock { _ = $0.remove(peer) }
+        // While this node is of no cluster it asks everyone all the time.
+        guard placement.map != nil else { return }
+        platform.startTask { [weak self] in await self?.renewIntroduction(to: peer) }
     }
 
-    /// Takes from a peer whom else there is to ask. All nodes that this one knows, by its file or by an old map, may be
-    /// gone.
-    func hear(_ map: ClusterMap?) {
-        guard let map, map.epoch > placement.map?.epoch ?? 0 else { return }
-        heard.offer(map)
-    }
+    /// A replica's data were found to be damaged.
+    func repair(_ group: GroupID, _ damage: ReplicaDamage) { tending.repair(group, damage) }
 
     private func introduceToAll() async -> [NodeID: Standing] {
         let others = peers.map(\.node)
@@ -177,7 +183,7 @@ extension ClusterNode {
         let introduction = Introduction(
             incarnation: identity.incarnation, bootCounter: identity.bootCounter, map: placement.map)
         let standing = await router.introduce(
-            introduction, to: node, by: deadline(milliseconds: Self.answerMilliseconds))
+            introduction, to: node, by: platform.deadline(milliseconds: Self.answerMilliseconds))
         keeper.acknowledgements.note(standing?.acknowledged ?? [], by: node)
         return standing
     }
@@ -186,9 +192,9 @@ extension ClusterNode {
     /// replica keeps silent after a start anyway: peers that are away must not keep the others from going on.
     private func introduceBeforeStart() async {
         let end = platform.clock.now.adding(milliseconds: 2 * settings.electionTimeoutMilliseconds)
-        while !Task.isCancelled, ending == nil {
+        while !Task.isCancelled, participation.ending == nil {
             let others = peers.map(\.node)
-            let silent = membership.withLock { state in others.filter { !state.met.contains($0) } }
+            let silent = met.withLock { met in others.filter { !met.contains($0) } }
             if silent.isEmpty || platform.clock.now >= end { return }
             await renewIntroductions(to: silent)
             try? await platform.clock.sleep(milliseconds: 20)
@@ -201,25 +207,25 @@ extension ClusterNode {
         }
     }
 
-    func renewIntroduction(to node: NodeID) async {
+    private func renewIntroduction(to node: NodeID) async {
         guard let standing = await introduce(to: node) else { return }
         placement.offer(standing.map)
         await hold(standing, of: node)
-        membership.withLock { _ = $0.met.insert(node) }
+        met.withLock { _ = $0.insert(node) }
         guard placement.map != nil, identity.hasTakenPart else { return }
         let id = settings.nodeID
         switch standing.verdict {
         case .welcome, .undecided, .stranger: break
         case .outdated:
-            beginAnew("node \(node) knows a later start of this data folder: it is an old copy")
+            participation.beginAnew("node \(node) knows a later start of this data folder: it is an old copy")
         case .otherFolder:
-            beginAnew("the cluster goes by another data folder of node \(id): this one is an old one")
+            participation.beginAnew("the cluster goes by another data folder of node \(id): this one is an old one")
         case .duplicate:
-            self.end(
+            participation.end(
                 .excluded(
                     "another process runs node \(id) on the data folder that counts: stop this one, or give it an id of its own"
                 ))
-        case .removed: self.end(.excluded(Bootstrap.removal(of: id.rawValue)))
+        case .removed: participation.end(.excluded(Bootstrap.removal(of: id.rawValue)))
         }
     }
 
@@ -232,40 +238,8 @@ extension ClusterNode {
             return lost
         }.get()
         guard let lost = lost ?? nil else { return }
-        beginAnew(
+        participation.beginAnew(
             "node \(node) leads group \(lost.group), and this node acknowledged entry \(lost.index) to it, which is not here: the folder is an old copy"
         )
-    }
-
-    // MARK: Ends
-
-    /// Ends the node, and gives this folder up at the next start. Where that cannot be noted, the node takes no part
-    /// until it can.
-    func beginAnew(_ reason: String) {
-        do {
-            let target = Quarantine.freeName(in: settings.dataPath)
-            try folder.update { identity in
-                guard identity.discard == nil else { return }
-                identity.discard = NodeIdentity.Discard(reason: reason, folder: target)
-            }
-        } catch {
-            membership.withLock { $0.givesUp = reason }
-            lane.eventLoop.execute { [lane] in lane.isHeld = true }
-            return say("the data folder cannot be given up, though \(reason): \(error)")
-        }
-        end(.beginsAnew(reason))
-    }
-
-    func end(_ ending: NodeEnding) {
-        let isFirst = membership.withLock { state in
-            defer { state.ending = state.ending ?? ending }
-            return state.ending == nil
-        }
-        guard isFirst else { return }
-        let reason =
-            switch ending {
-            case .beginsAnew(let reason), .excluded(let reason): reason
-            }
-        lane.eventLoop.execute { [lane] in lane.end(reason) }
     }
 }

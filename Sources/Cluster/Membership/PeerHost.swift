@@ -7,16 +7,40 @@ import RecordModel
 import Synchronization
 import Wire
 
-extension ClusterNode: MembershipHost {
+/// Answers other nodes about who takes part.
+final class PeerHost: MembershipHost {
     /// How long the directory is asked before a node is told that nothing is certain; less than it waits for.
     private static let certaintyMilliseconds: UInt64 = 1_000
 
-    func peerConnected(_ peer: NodeID) {
-        membership.withLock { _ = $0.met.remove(peer) }
-        // While this node is of no cluster it asks everyone all the time.
-        guard placement.map != nil else { return }
-        platform.startTask { [weak self] in await self?.renewIntroduction(to: peer) }
+    private let platform: any NodePlatform
+    private let settings: NodeSettings
+    private let folder: NodeFolder
+    private let placement: Placement
+    private let heard: Placement
+    private let knownPeers: KnownPeers
+    private let machine: DirectoryMachine
+    private let directory: LeasedDirectory
+    private let router: Router
+    private let lane: Lane
+    private let membership: Membership
+    private let logger: Logger
+
+    init(_ parts: NodeParts, router: Router, directory: LeasedDirectory, membership: Membership) {
+        platform = parts.platform
+        settings = parts.settings
+        folder = parts.keeper.folder
+        placement = parts.keeper.placement
+        heard = parts.heard
+        knownPeers = parts.knownPeers
+        machine = parts.keeper.directory
+        self.directory = directory
+        self.router = router
+        lane = parts.lane
+        self.membership = membership
+        logger = parts.logger
     }
+
+    func peerConnected(_ peer: NodeID) { membership.didConnect(to: peer) }
 
     func greet(_ introduction: Introduction, from node: NodeID, reply: @escaping @Sendable (NodeReply) -> Void) {
         let peer = PeerIdentity(
@@ -40,13 +64,13 @@ extension ClusterNode: MembershipHost {
         if [.otherFolder, .removed, .stranger].contains(verdict) {
             // It is the directory that decides; what this node knows of it may be old.
             // An answer that it does not know comes in time, too.
-            switch await refresh(by: deadline(milliseconds: Self.certaintyMilliseconds)) {
+            switch await directory.refresh(by: platform.deadline(milliseconds: Self.certaintyMilliseconds)) {
             case .success: verdict = self.verdict(on: peer)
             case .failure: verdict = .undecided
             }
         }
         if verdict == .otherFolder, isElsewhere { verdict = .duplicate }
-        let (identity, map) = (identity, directory.snapshot.map)
+        let (identity, map) = (folder.identity, machine.snapshot.map)
         guard let known else {
             return Standing(
                 verdict: verdict, incarnation: identity.incarnation, promise: folder.promise,
@@ -54,6 +78,13 @@ extension ClusterNode: MembershipHost {
         }
         return Standing(
             verdict: verdict, incarnation: identity.incarnation, map: map.flatMap { $0.epoch > known ? $0 : nil })
+    }
+
+    /// Takes from a peer whom else there is to ask. All nodes that this one knows, by its file or by an old map, may be
+    /// gone.
+    private func hear(_ map: ClusterMap?) {
+        guard let map, map.epoch > placement.map?.epoch ?? 0 else { return }
+        heard.offer(map)
     }
 
     private func verdict(on peer: PeerIdentity) -> Standing.Verdict {
@@ -78,14 +109,14 @@ extension ClusterNode: MembershipHost {
     }
 
     private func commitClaim(_ incarnation: UInt64, previous: UInt64, for node: NodeID) async -> NodeReply {
-        let origin = AuditOrigin(
-            actor: "node \(node)", requestID: "", address: "", time: platform.clock.wallMilliseconds)
+        let origin = AuditOrigin.node(node, at: platform.clock.wallMilliseconds)
         let entry = DirectoryEntry(
             .changeMap(.claimNode(node.rawValue, incarnation: incarnation, previous: previous)), origin: origin)
         do {
-            let bytes = try await router.submit(.machine(entry.encoded()), to: .directory, by: deadline())
+            let deadline = platform.deadline(milliseconds: settings.requestDeadlineMilliseconds)
+            let bytes = try await router.submit(.machine(entry.encoded()), to: .directory, by: deadline)
             if case .refused(let error) = try DirectoryOutcome(decoding: bytes) { return .failed(error.reason) }
-            try await refreshDirectory()
+            try await directory.refresh()
             return .done([])
         } catch {
             return .unavailable("the directory cannot be asked: \(error)")

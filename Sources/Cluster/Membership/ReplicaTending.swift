@@ -8,18 +8,55 @@ import Storage
 import Synchronization
 import Wire
 
-// The periodic round that makes this node's replicas, and its row in the directory, what the map says.
-extension ClusterNode {
+/// Makes this node's replicas, and its row in the directory, what the map says.
+final class ReplicaTending: Sendable {
+    private struct State {
+        /// Replicas whose data were found to be damaged, to be exchanged once a sound one is known.
+        var damaged: [GroupID: ReplicaDamage]
+        /// Whether the directory has this node's addresses.
+        var isAddressTold = false
+    }
+
+    private let platform: any NodePlatform
+    private let settings: NodeSettings
+    private let configured: ClusterMap
+    private let keeper: ReplicaKeeper
+    private let peerBook: PeerBook
+    private let router: Router
+    private let lane: Lane
+    private let lease: DirectoryLease
+    private let participation: Participation
+    private let logger: Logger
+    private let state: Mutex<State>
+    private var folder: NodeFolder { keeper.folder }
+    private var map: ClusterMap { keeper.placement.map ?? configured }
+    private var deadline: Deadline { platform.deadline(milliseconds: settings.requestDeadlineMilliseconds) }
+
+    /// - Parameter lease: of what this node knows of the directory.
+    init(_ parts: NodeParts, router: Router, lease: DirectoryLease, participation: Participation) {
+        platform = parts.platform
+        settings = parts.settings
+        configured = parts.configured
+        keeper = parts.keeper
+        peerBook = parts.peerBook
+        self.router = router
+        lane = parts.lane
+        self.lease = lease
+        self.participation = participation
+        logger = parts.logger
+        state = Mutex(State(damaged: parts.damaged))
+    }
+
     /// One round. What fails is tried again in the next.
-    func reconcileReplicas() async {
-        guard let map = placement.map else { return }
+    func reconcile() async {
+        guard let map = keeper.placement.map else { return }
         checkOwnPlace(in: map)
-        guard mayTakePart else { return }
+        guard participation.isAllowed else { return }
         await mendDamaged(map)
         let plan = ReplicaPlan(
             map: map, node: settings.nodeID.rawValue, held: folder.held, used: folder.used)
         await openUnopened()
-        for place in plan.open where mayTakePart { await open(place, keeper.open) }
+        for place in plan.open where participation.isAllowed { await open(place, keeper.open) }
         for place in plan.release { await release(place) }
         for place in plan.renew { await renew(place) }
         await tellAddress(map)
@@ -29,9 +66,9 @@ extension ClusterNode {
     /// Opens replicas that are in the folder's account but could not be opened before, though nothing is known to be
     /// damaged: the disk may have been full.
     private func openUnopened() async {
-        let (held, damaged) = (folder.held, membership.withLock(\.damaged))
-        for group in held.keys.sorted() where holdings[group] == nil && damaged[group] == nil && mayTakePart {
-            guard let generation = held[group] else { continue }
+        let (held, damaged) = (folder.held, state.withLock(\.damaged))
+        for group in held.keys.sorted() where keeper.holdings[group] == nil && damaged[group] == nil {
+            guard participation.isAllowed, let generation = held[group] else { continue }
             await open(ReplicaPlan.Place(group: group, generation: generation), keeper.openAgain)
         }
     }
@@ -44,7 +81,7 @@ extension ClusterNode {
         do {
             try await body()
         } catch let old as OldCopy {
-            beginAnew(old.description)
+            participation.beginAnew(old.description)
         } catch {
             logger.error("\(what) failed: \(error)")
             // Such a log takes nothing more: the node must not go on.
@@ -56,21 +93,23 @@ extension ClusterNode {
     private func checkOwnPlace(in map: ClusterMap) {
         guard let own = map.node(settings.nodeID.rawValue) else {
             if map.removed.contains(settings.nodeID.rawValue) {
-                end(.excluded(Bootstrap.removal(of: settings.nodeID.rawValue)))
+                participation.end(.excluded(Bootstrap.removal(of: settings.nodeID.rawValue)))
             }
             return
         }
+        let identity = folder.identity
         if own.incarnation != 0, own.incarnation != identity.incarnation, identity.hasTakenPart {
-            beginAnew("the cluster goes by another data folder of node \(settings.nodeID): this one is an old one")
+            participation.beginAnew(
+                "the cluster goes by another data folder of node \(settings.nodeID): this one is an old one")
         }
     }
 
     /// Gives a replica up once its group's leader says that it is not in force.
     private func release(_ place: ReplicaPlan.Place) async {
         let replica = ReplicaID(.init(node: settings.nodeID.rawValue, generation: place.generation))
-        guard let members = try? await router.members(of: place.group, by: deadline()), members.isWithout(replica)
+        guard let members = try? await router.members(of: place.group, by: deadline), members.isWithout(replica)
         else { return }
-        let damage = membership.withLock { $0.damaged[place.group] }
+        let damage = state.withLock { $0.damaged[place.group] }
         await attempt("giving up the replica of group \(place.group)") {
             try await keeper.release(place.group, damage: damage?.generation == place.generation ? damage : nil)
             // The next replica begins empty: nothing is to be judged by it.
@@ -84,24 +123,24 @@ extension ClusterNode {
     }
 
     private func tellAddress(_ map: ClusterMap) async {
-        guard let own = peerBook.correction(to: map), !membership.withLock(\.isAddressTold) else { return }
-        if await change(.moveNode(own)) { membership.withLock { $0.isAddressTold = true } }
+        guard let own = peerBook.correction(to: map), !state.withLock(\.isAddressTold) else { return }
+        if await change(.moveNode(own)) { state.withLock { $0.isAddressTold = true } }
     }
 
     /// A replica's data were found to be damaged.
     func repair(_ group: GroupID, _ damage: ReplicaDamage) {
         if damage.error is RaftLogError, map.replicas(ofShard: group.shard).count > 1 {
-            return beginAnew("its raft log is damaged: \(damage.error)")
+            return participation.beginAnew("its raft log is damaged: \(damage.error)")
         }
         // Replicas are opened and given up by one task only.
-        membership.withLock { $0.damaged[group] = damage }
+        state.withLock { $0.damaged[group] = damage }
     }
 
     /// Has the directory give this node a later replica of each group whose replica here is damaged, where another one
     /// is sound. The old one is given up as every other that the map does not want.
     private func mendDamaged(_ map: ClusterMap) async {
         let held = folder.held
-        let damaged = membership.withLock { state in
+        let damaged = state.withLock { state in
             state.damaged = state.damaged.filter { held[$0.key] == $0.value.generation }
             return state.damaged.filter { group, damage in
                 let wanted = map.replicas(ofShard: group.shard).first { $0.node == settings.nodeID.rawValue }
@@ -120,7 +159,7 @@ extension ClusterNode {
                 )
                 await renew(ReplicaPlan.Place(group: group, generation: damage.generation))
             case .recovered:
-                membership.withLock { _ = $0.damaged.removeValue(forKey: group) }
+                state.withLock { _ = $0.damaged.removeValue(forKey: group) }
                 try? await lane.eventLoop.submit { [lane] in lane.recovered(group) }.get()
             case .keep: logOnce(damage, of: group, isOnly: map.replicas(ofShard: group.shard).count == 1)
             }
@@ -129,7 +168,7 @@ extension ClusterNode {
 
     private func logOnce(_ damage: ReplicaDamage, of group: GroupID, isOnly: Bool) {
         if damage.isTold { return }
-        membership.withLock { $0.damaged[group]?.isTold = true }
+        state.withLock { $0.damaged[group]?.isTold = true }
         let consequence =
             isOnly
             ? "there is no other copy: restore a backup"
@@ -139,7 +178,7 @@ extension ClusterNode {
 
     /// What the other nodes say of their replicas of the groups, each of the replica that the map has there.
     private func conditions(of groups: [GroupID], by map: ClusterMap) async -> [GroupID: [ReplicaCondition]] {
-        let deadline = deadline(milliseconds: 1_000)
+        let deadline = platform.deadline(milliseconds: 1_000)
         return await withTaskGroup(of: (GroupID, ReplicaCondition?).self) { tasks in
             for group in groups {
                 for replica in map.replicas(ofShard: group.shard) where replica.node != settings.nodeID.rawValue {
@@ -161,10 +200,10 @@ extension ClusterNode {
     /// The directory's leader drops nodes that have nothing left.
     private func dropLeaving(_ map: ClusterMap) async {
         let leaving = map.nodes.filter(\.isLeaving).map { NodeID(rawValue: $0.id) }
-        guard !leaving.isEmpty, leads(.directory) else { return }
+        guard !leaving.isEmpty, lane.leaders.leads(.directory) else { return }
         var left = leaving
         for group in map.groups where !left.isEmpty {
-            guard let members = try? await router.members(of: group, by: deadline()), members.isCommitted else {
+            guard let members = try? await router.members(of: group, by: deadline), members.isCommitted else {
                 return
             }
             // A leaving node follows the directory to the end, to learn of its removal.
@@ -181,10 +220,9 @@ extension ClusterNode {
     @discardableResult
     private func change(_ change: MapChange) async -> Bool {
         do {
-            let origin = AuditOrigin(
-                actor: "node \(settings.nodeID)", requestID: "", address: "", time: platform.clock.wallMilliseconds)
+            let origin = AuditOrigin.node(settings.nodeID, at: platform.clock.wallMilliseconds)
             let entry = DirectoryEntry(.changeMap(change), origin: origin)
-            let bytes = try await router.submit(.machine(entry.encoded()), to: .directory, by: deadline())
+            let bytes = try await router.submit(.machine(entry.encoded()), to: .directory, by: deadline)
             guard case .refused(let error) = try DirectoryOutcome(decoding: bytes) else { return true }
             logger.error("\(change.auditSummary.action) was refused: \(error.reason)")
         } catch {
