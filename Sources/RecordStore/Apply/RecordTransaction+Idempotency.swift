@@ -76,11 +76,8 @@ extension RecordTransaction {
 }
 
 /// What requests are remembered by, in a transaction.
-struct IdempotencyTable {
-    private let transaction: RecordTransaction
-    private var db: Database { transaction.db }
-
-    init(_ transaction: RecordTransaction) { self.transaction = transaction }
+struct IdempotencyTable: TransactionPart {
+    let transaction: RecordTransaction
 
     /// Stores an outcome, for 24 hours from now or from the key's own time, whichever is later. Maintenance removes the
     /// row; from then on the key is too old.

@@ -159,6 +159,18 @@ package final class RecordTransaction {
     }
 }
 
+/// A part of the work of a transaction, as a value of its own.
+protocol TransactionPart {
+    var transaction: RecordTransaction { get }
+    init(transaction: RecordTransaction)
+}
+
+extension TransactionPart {
+    var db: Database { transaction.db }
+
+    init(_ transaction: RecordTransaction) { self.init(transaction: transaction) }
+}
+
 /// The statements of a save, prepared once a transaction.
 struct WriteStatements {
     let insertRecord: SQLStatement

@@ -34,7 +34,7 @@ extension RecordTransaction {
         budget -= try purgeAssets(command.retention, budget: max(budget, share))
         if level >= .notifications {
             budget -= try home.sendCopies(budget: max(budget, share))
-            budget -= try home.purge(at: time, budget: max(budget, share))
+            budget -= try NotificationRows(db: db, level: level).purge(at: time, budget: max(budget, share))
         }
         // Index states and rows of zones have changed under what is remembered.
         try forgetRows()

@@ -2,11 +2,8 @@ import GRDB
 import RecordModel
 
 /// Deleted zones whose records and index rows are still here, in a transaction.
-struct RetiredZones {
-    private let transaction: RecordTransaction
-    private var db: Database { transaction.db }
-
-    init(_ transaction: RecordTransaction) { self.transaction = transaction }
+struct RetiredZones: TransactionPart {
+    let transaction: RecordTransaction
 
     /// The first one that is left.
     func first() throws -> Int64? {

@@ -2,11 +2,8 @@ import GRDB
 import RecordModel
 
 /// The removal of what a schema lost from its records, in a transaction.
-struct ScrubJob {
-    private let transaction: RecordTransaction
-    private var db: Database { transaction.db }
-
-    init(_ transaction: RecordTransaction) { self.transaction = transaction }
+struct ScrubJob: TransactionPart {
+    let transaction: RecordTransaction
 
     /// Cleans records of what the schema lost: records of lost types become tombstones, which feeds show; values of
     /// lost fields go without a trace, since reads have not shown them since.

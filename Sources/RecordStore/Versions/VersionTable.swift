@@ -2,11 +2,8 @@ import GRDB
 import RecordModel
 
 /// Earlier versions of records, in a transaction.
-struct VersionTable {
-    private let transaction: RecordTransaction
-    private var db: Database { transaction.db }
-
-    init(_ transaction: RecordTransaction) { self.transaction = transaction }
+struct VersionTable: TransactionPart {
+    let transaction: RecordTransaction
 
     /// Keeps a record as it was, under the sequence that it had. The oldest of its versions go where they are too many.
     /// - Parameter row: read before the change, with its body.
