@@ -11,42 +11,30 @@ final class Membership: Sendable {
     private static let formationMilliseconds: UInt64 = 200
     private static let answerMilliseconds: UInt64 = 2_000
 
-    private let platform: any NodePlatform
-    private let settings: NodeSettings
-    private let configured: ClusterMap
-    private let keeper: ReplicaKeeper
-    private let heard: Placement
-    private let peerBook: PeerBook
+    private let parts: NodeParts
     private let router: Router
     private let lane: Lane
     private let lease: DirectoryLease
     private let participation: Participation
     private let tending: ReplicaTending
-    private let logger: Logger
     /// Peers that have said what they think of this node, since they were last connected.
     private let met = Mutex<Set<NodeID>>([])
 
     /// Whether others may know that this folder is an old copy, which is asked after the start.
     let mayBeOld: Bool
 
-    private var folder: NodeFolder { keeper.folder }
-    private var identity: NodeIdentity { keeper.folder.identity }
-    private var placement: Placement { keeper.placement }
+    private var folder: NodeFolder { parts.keeper.folder }
+    private var identity: NodeIdentity { parts.keeper.folder.identity }
+    private var placement: Placement { parts.keeper.placement }
 
     /// - Parameter lease: of what this node knows of the directory.
     init(_ parts: NodeParts, router: Router, lease: DirectoryLease, participation: Participation) {
-        platform = parts.platform
-        settings = parts.settings
-        configured = parts.configured
-        keeper = parts.keeper
-        heard = parts.heard
-        peerBook = parts.peerBook
+        self.parts = parts
         self.router = router
         lane = parts.lane
         self.lease = lease
         self.participation = participation
         tending = ReplicaTending(parts, router: router, lease: lease, participation: participation)
-        logger = parts.logger
         mayBeOld =
             parts.keeper.folder.identity.hasTakenPart
             && !parts.peerBook.addresses(by: parts.keeper.placement.map).isEmpty
@@ -66,10 +54,10 @@ final class Membership: Sendable {
                 await tending.reconcile()
                 // A removed node learns of its removal by asking.
                 let (others, met) = (peers.map(\.node), met.withLock(\.self))
-                let isCurrent = lease.isValid(at: platform.clock.now)
+                let isCurrent = lease.isValid(at: parts.platform.clock.now)
                 await renewIntroductions(to: isCurrent ? others.filter { !met.contains($0) } : others)
             }
-            try? await platform.clock.sleep(milliseconds: settings.membershipIntervalMilliseconds)
+            try? await parts.platform.clock.sleep(milliseconds: parts.settings.membershipIntervalMilliseconds)
         }
     }
 
@@ -88,8 +76,8 @@ final class Membership: Sendable {
 
     private var formation: Bootstrap {
         Bootstrap(
-            node: settings.nodeID.rawValue, incarnation: identity.incarnation, configured: configured,
-            promise: folder.promise, heard: heard.map)
+            node: parts.settings.nodeID.rawValue, incarnation: identity.incarnation, configured: parts.configured,
+            promise: folder.promise, heard: parts.heard.map)
     }
 
     /// Becomes part of a cluster.
@@ -106,12 +94,12 @@ final class Membership: Sendable {
                 case .found(let map):
                     await distrust(besides: answers)
                     try await found(map)
-                    logger.notice("founded cluster \(settings.clusterID) with nodes \(map.nodes.map(\.id))")
+                    parts.logger.notice("founded cluster \(parts.settings.clusterID) with nodes \(map.nodes.map(\.id))")
                     return true
                 case .join(let map):
                     await distrust(besides: answers)
                     placement.offer(map)
-                    logger.notice("joins cluster \(settings.clusterID) as node \(settings.nodeID)")
+                    parts.logger.notice("joins cluster \(parts.settings.clusterID) as node \(parts.settings.nodeID)")
                     return true
                 case .claim(let previous): await claim(previous: previous, through: answers)
                 case .wait(let reason): participation.say(reason)
@@ -122,16 +110,16 @@ final class Membership: Sendable {
             } catch let old as OldCopy {
                 participation.beginAnew(old.description)
             } catch {
-                participation.say("the data folder \(settings.dataPath) cannot be used: \(error)")
+                participation.say("the data folder \(parts.settings.dataPath) cannot be used: \(error)")
             }
-            try? await platform.clock.sleep(milliseconds: Self.formationMilliseconds)
+            try? await parts.platform.clock.sleep(milliseconds: Self.formationMilliseconds)
         }
         return false
     }
 
     private func found(_ map: ClusterMap) async throws {
         try folder.update { $0.found(by: map) }
-        try await keeper.openFirst()
+        try await parts.keeper.openFirst()
         placement.offer(map)
     }
 
@@ -144,9 +132,8 @@ final class Membership: Sendable {
 
     private func claim(previous: UInt64, through answers: [NodeID: Standing]) async {
         for node in answers.keys.sorted() where answers[node]?.map != nil {
-            let deadline = platform.deadline(milliseconds: settings.requestDeadlineMilliseconds)
             let problem = await router.claim(
-                identity.incarnation, previous: previous, through: node, by: deadline)
+                identity.incarnation, previous: previous, through: node, by: parts.deadline)
             guard let problem else { return }
             participation.say("the cluster does not take this node's new data folder into use yet: \(problem)")
         }
@@ -155,14 +142,14 @@ final class Membership: Sendable {
     // MARK: Meeting peers
 
     /// Where the others are, as far as this node knows.
-    private var peers: [PeerAddress] { peerBook.addresses(by: placement.map, heard: heard.map) }
+    private var peers: [PeerAddress] { parts.peerBook.addresses(by: placement.map, heard: parts.heard.map) }
 
     /// A connection to a peer was made: it can be asked now.
     func didConnect(to peer: NodeID) {
         met.withLock { _ = $0.remove(peer) }
         // While this node is of no cluster it asks everyone all the time.
         guard placement.map != nil else { return }
-        platform.startTask { [weak self] in await self?.renewIntroduction(to: peer) }
+        parts.platform.startTask { [weak self] in await self?.renewIntroduction(to: peer) }
     }
 
     /// A replica's data were found to be damaged.
@@ -183,21 +170,21 @@ final class Membership: Sendable {
         let introduction = Introduction(
             incarnation: identity.incarnation, bootCounter: identity.bootCounter, map: placement.map)
         let standing = await router.introduce(
-            introduction, to: node, by: platform.deadline(milliseconds: Self.answerMilliseconds))
-        keeper.acknowledgements.note(standing?.acknowledged ?? [], by: node)
+            introduction, to: node, by: parts.platform.deadline(milliseconds: Self.answerMilliseconds))
+        parts.keeper.acknowledgements.note(standing?.acknowledged ?? [], by: node)
         return standing
     }
 
     /// Asks everyone whether this data folder is the newest, before anything of it may count; but not longer than a
     /// replica keeps silent after a start anyway: peers that are away must not keep the others from going on.
     private func introduceBeforeStart() async {
-        let end = platform.clock.now.adding(milliseconds: 2 * settings.electionTimeoutMilliseconds)
+        let end = parts.platform.clock.now.adding(milliseconds: 2 * parts.settings.electionTimeoutMilliseconds)
         while !Task.isCancelled, participation.ending == nil {
             let others = peers.map(\.node)
             let silent = met.withLock { met in others.filter { !met.contains($0) } }
-            if silent.isEmpty || platform.clock.now >= end { return }
+            if silent.isEmpty || parts.platform.clock.now >= end { return }
             await renewIntroductions(to: silent)
-            try? await platform.clock.sleep(milliseconds: 20)
+            try? await parts.platform.clock.sleep(milliseconds: 20)
         }
     }
 
@@ -213,7 +200,7 @@ final class Membership: Sendable {
         await hold(standing, of: node)
         met.withLock { _ = $0.insert(node) }
         guard placement.map != nil, identity.hasTakenPart else { return }
-        let id = settings.nodeID
+        let id = parts.settings.nodeID
         switch standing.verdict {
         case .welcome, .undecided, .stranger: break
         case .outdated:

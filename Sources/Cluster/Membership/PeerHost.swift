@@ -12,32 +12,16 @@ final class PeerHost: MembershipHost {
     /// How long the directory is asked before a node is told that nothing is certain; less than it waits for.
     private static let certaintyMilliseconds: UInt64 = 1_000
 
-    private let platform: any NodePlatform
-    private let settings: NodeSettings
-    private let folder: NodeFolder
-    private let placement: Placement
-    private let heard: Placement
-    private let knownPeers: KnownPeers
-    private let machine: DirectoryMachine
+    private let parts: NodeParts
     private let directory: LeasedDirectory
     private let router: Router
-    private let lane: Lane
     private let membership: Membership
-    private let logger: Logger
 
     init(_ parts: NodeParts, router: Router, directory: LeasedDirectory, membership: Membership) {
-        platform = parts.platform
-        settings = parts.settings
-        folder = parts.keeper.folder
-        placement = parts.keeper.placement
-        heard = parts.heard
-        knownPeers = parts.knownPeers
-        machine = parts.keeper.directory
+        self.parts = parts
         self.directory = directory
         self.router = router
-        lane = parts.lane
         self.membership = membership
-        logger = parts.logger
     }
 
     func peerConnected(_ peer: NodeID) { membership.didConnect(to: peer) }
@@ -45,9 +29,9 @@ final class PeerHost: MembershipHost {
     func greet(_ introduction: Introduction, from node: NodeID, reply: @escaping @Sendable (NodeReply) -> Void) {
         let peer = PeerIdentity(
             node: node, incarnation: introduction.incarnation, bootCounter: introduction.bootCounter)
-        let isElsewhere = lane.isRunningElsewhere(node, than: introduction.incarnation)
-        let acknowledged = lane.acknowledged(by: node)
-        platform.startTask { [weak self] in
+        let isElsewhere = parts.lane.isRunningElsewhere(node, than: introduction.incarnation)
+        let acknowledged = parts.lane.acknowledged(by: node)
+        parts.platform.startTask { [weak self] in
             guard let self else { return reply(.unavailable("the node is stopping")) }
             var standing = await standing(of: peer, known: introduction.map?.epoch, isElsewhere: isElsewhere)
             standing.acknowledged = acknowledged
@@ -64,17 +48,17 @@ final class PeerHost: MembershipHost {
         if [.otherFolder, .removed, .stranger].contains(verdict) {
             // It is the directory that decides; what this node knows of it may be old.
             // An answer that it does not know comes in time, too.
-            switch await directory.refresh(by: platform.deadline(milliseconds: Self.certaintyMilliseconds)) {
+            switch await directory.refresh(by: parts.platform.deadline(milliseconds: Self.certaintyMilliseconds)) {
             case .success: verdict = self.verdict(on: peer)
             case .failure: verdict = .undecided
             }
         }
         if verdict == .otherFolder, isElsewhere { verdict = .duplicate }
-        let (identity, map) = (folder.identity, machine.snapshot.map)
+        let (identity, map) = (parts.keeper.folder.identity, parts.keeper.directory.snapshot.map)
         guard let known else {
             return Standing(
-                verdict: verdict, incarnation: identity.incarnation, promise: folder.promise,
-                founding: folder.founding, map: map)
+                verdict: verdict, incarnation: identity.incarnation, promise: parts.keeper.folder.promise,
+                founding: parts.keeper.folder.founding, map: map)
         }
         return Standing(
             verdict: verdict, incarnation: identity.incarnation, map: map.flatMap { $0.epoch > known ? $0 : nil })
@@ -83,15 +67,15 @@ final class PeerHost: MembershipHost {
     /// Takes from a peer whom else there is to ask. All nodes that this one knows, by its file or by an old map, may be
     /// gone.
     private func hear(_ map: ClusterMap?) {
-        guard let map, map.epoch > placement.map?.epoch ?? 0 else { return }
-        heard.offer(map)
+        guard let map, map.epoch > parts.keeper.placement.map?.epoch ?? 0 else { return }
+        parts.heard.offer(map)
     }
 
     private func verdict(on peer: PeerIdentity) -> Standing.Verdict {
         do {
-            return try knownPeers.judge(peer, by: placement.map)
+            return try parts.knownPeers.judge(peer, by: parts.keeper.placement.map)
         } catch {
-            logger.error("what is known of node \(peer.node) cannot be kept: \(error)")
+            parts.logger.error("what is known of node \(peer.node) cannot be kept: \(error)")
             return .undecided
         }
     }
@@ -99,22 +83,21 @@ final class PeerHost: MembershipHost {
     func claim(
         _ incarnation: UInt64, previous: UInt64, for node: NodeID, reply: @escaping @Sendable (NodeReply) -> Void
     ) {
-        guard !lane.isRunningElsewhere(node, than: incarnation) else {
+        guard !parts.lane.isRunningElsewhere(node, than: incarnation) else {
             return reply(.failed("another process runs node \(node) on the data folder that counts"))
         }
-        platform.startTask { [weak self] in
+        parts.platform.startTask { [weak self] in
             guard let self else { return reply(.unavailable("the node is stopping")) }
             reply(await commitClaim(incarnation, previous: previous, for: node))
         }
     }
 
     private func commitClaim(_ incarnation: UInt64, previous: UInt64, for node: NodeID) async -> NodeReply {
-        let origin = AuditOrigin.node(node, at: platform.clock.wallMilliseconds)
+        let origin = AuditOrigin.node(node, at: parts.platform.clock.wallMilliseconds)
         let entry = DirectoryEntry(
             .changeMap(.claimNode(node.rawValue, incarnation: incarnation, previous: previous)), origin: origin)
         do {
-            let deadline = platform.deadline(milliseconds: settings.requestDeadlineMilliseconds)
-            let bytes = try await router.submit(.machine(entry.encoded()), to: .directory, by: deadline)
+            let bytes = try await router.submit(.machine(entry.encoded()), to: .directory, by: parts.deadline)
             if case .refused(let error) = try DirectoryOutcome(decoding: bytes) { return .failed(error.reason) }
             try await directory.refresh()
             return .done([])

@@ -17,46 +17,34 @@ final class ReplicaTending: Sendable {
         var isAddressTold = false
     }
 
-    private let platform: any NodePlatform
-    private let settings: NodeSettings
-    private let configured: ClusterMap
-    private let keeper: ReplicaKeeper
-    private let peerBook: PeerBook
+    private let parts: NodeParts
     private let router: Router
     private let lane: Lane
     private let lease: DirectoryLease
     private let participation: Participation
-    private let logger: Logger
     private let state: Mutex<State>
-    private var folder: NodeFolder { keeper.folder }
-    private var map: ClusterMap { keeper.placement.map ?? configured }
-    private var deadline: Deadline { platform.deadline(milliseconds: settings.requestDeadlineMilliseconds) }
+    private var folder: NodeFolder { parts.keeper.folder }
 
     /// - Parameter lease: of what this node knows of the directory.
     init(_ parts: NodeParts, router: Router, lease: DirectoryLease, participation: Participation) {
-        platform = parts.platform
-        settings = parts.settings
-        configured = parts.configured
-        keeper = parts.keeper
-        peerBook = parts.peerBook
+        self.parts = parts
         self.router = router
         lane = parts.lane
         self.lease = lease
         self.participation = participation
-        logger = parts.logger
         state = Mutex(State(damaged: parts.damaged))
     }
 
     /// One round. What fails is tried again in the next.
     func reconcile() async {
-        guard let map = keeper.placement.map else { return }
+        guard let map = parts.keeper.placement.map else { return }
         checkOwnPlace(in: map)
         guard participation.isAllowed else { return }
         await mendDamaged(map)
         let plan = ReplicaPlan(
-            map: map, node: settings.nodeID.rawValue, held: folder.held, used: folder.used)
+            map: map, node: parts.settings.nodeID.rawValue, held: folder.held, used: folder.used)
         await openUnopened()
-        for place in plan.open where participation.isAllowed { await open(place, keeper.open) }
+        for place in plan.open where participation.isAllowed { await open(place, parts.keeper.open) }
         for place in plan.release { await release(place) }
         for place in plan.renew { await renew(place) }
         await tellAddress(map)
@@ -67,9 +55,9 @@ final class ReplicaTending: Sendable {
     /// damaged: the disk may have been full.
     private func openUnopened() async {
         let (held, damaged) = (folder.held, state.withLock(\.damaged))
-        for group in held.keys.sorted() where keeper.holdings[group] == nil && damaged[group] == nil {
+        for group in held.keys.sorted() where parts.keeper.holdings[group] == nil && damaged[group] == nil {
             guard participation.isAllowed, let generation = held[group] else { continue }
-            await open(ReplicaPlan.Place(group: group, generation: generation), keeper.openAgain)
+            await open(ReplicaPlan.Place(group: group, generation: generation), parts.keeper.openAgain)
         }
     }
 
@@ -83,7 +71,7 @@ final class ReplicaTending: Sendable {
         } catch let old as OldCopy {
             participation.beginAnew(old.description)
         } catch {
-            logger.error("\(what) failed: \(error)")
+            parts.logger.error("\(what) failed: \(error)")
             // Such a log takes nothing more: the node must not go on.
             if case .failed? = error as? RaftLogError { lane.eventLoop.execute { [lane] in lane.logFailed(error) } }
         }
@@ -91,45 +79,45 @@ final class ReplicaTending: Sendable {
 
     /// A removed node stops taking part.
     private func checkOwnPlace(in map: ClusterMap) {
-        guard let own = map.node(settings.nodeID.rawValue) else {
-            if map.removed.contains(settings.nodeID.rawValue) {
-                participation.end(.excluded(Bootstrap.removal(of: settings.nodeID.rawValue)))
+        guard let own = map.node(parts.settings.nodeID.rawValue) else {
+            if map.removed.contains(parts.settings.nodeID.rawValue) {
+                participation.end(.excluded(Bootstrap.removal(of: parts.settings.nodeID.rawValue)))
             }
             return
         }
         let identity = folder.identity
         if own.incarnation != 0, own.incarnation != identity.incarnation, identity.hasTakenPart {
             participation.beginAnew(
-                "the cluster goes by another data folder of node \(settings.nodeID): this one is an old one")
+                "the cluster goes by another data folder of node \(parts.settings.nodeID): this one is an old one")
         }
     }
 
     /// Gives a replica up once its group's leader says that it is not in force.
     private func release(_ place: ReplicaPlan.Place) async {
-        let replica = ReplicaID(.init(node: settings.nodeID.rawValue, generation: place.generation))
-        guard let members = try? await router.members(of: place.group, by: deadline), members.isWithout(replica)
+        let replica = ReplicaID(.init(node: parts.settings.nodeID.rawValue, generation: place.generation))
+        guard let members = try? await router.members(of: place.group, by: parts.deadline), members.isWithout(replica)
         else { return }
         let damage = state.withLock { $0.damaged[place.group] }
         await attempt("giving up the replica of group \(place.group)") {
-            try await keeper.release(place.group, damage: damage?.generation == place.generation ? damage : nil)
+            try await parts.keeper.release(place.group, damage: damage?.generation == place.generation ? damage : nil)
             // The next replica begins empty: nothing is to be judged by it.
-            if place.group == .directory { lease.end(at: platform.clock.now) }
+            if place.group == .directory { lease.end(at: parts.platform.clock.now) }
         }
     }
 
     private func renew(_ place: ReplicaPlan.Place) async {
-        let replica = ClusterMap.Replica(node: settings.nodeID.rawValue, generation: place.generation)
+        let replica = ClusterMap.Replica(node: parts.settings.nodeID.rawValue, generation: place.generation)
         await change(.renewReplica(shard: place.group.shard, replica))
     }
 
     private func tellAddress(_ map: ClusterMap) async {
-        guard let own = peerBook.correction(to: map), !state.withLock(\.isAddressTold) else { return }
+        guard let own = parts.peerBook.correction(to: map), !state.withLock(\.isAddressTold) else { return }
         if await change(.moveNode(own)) { state.withLock { $0.isAddressTold = true } }
     }
 
     /// A replica's data were found to be damaged.
     func repair(_ group: GroupID, _ damage: ReplicaDamage) {
-        if damage.error is RaftLogError, map.replicas(ofShard: group.shard).count > 1 {
+        if damage.error is RaftLogError, parts.map.replicas(ofShard: group.shard).count > 1 {
             return participation.beginAnew("its raft log is damaged: \(damage.error)")
         }
         // Replicas are opened and given up by one task only.
@@ -143,7 +131,7 @@ final class ReplicaTending: Sendable {
         let damaged = state.withLock { state in
             state.damaged = state.damaged.filter { held[$0.key] == $0.value.generation }
             return state.damaged.filter { group, damage in
-                let wanted = map.replicas(ofShard: group.shard).first { $0.node == settings.nodeID.rawValue }
+                let wanted = map.replicas(ofShard: group.shard).first { $0.node == parts.settings.nodeID.rawValue }
                 return wanted?.generation == damage.generation
             }
         }
@@ -154,7 +142,7 @@ final class ReplicaTending: Sendable {
             let own = try? await lane.eventLoop.submit { [lane] in lane.condition(of: group) }.get()
             switch damage.verdict(own: own ?? nil, others: others[group] ?? []) {
             case .exchange:
-                logger.error(
+                parts.logger.error(
                     "group \(group): the data of this node's replica are damaged (\(damage.error)); a good copy is fetched from the others"
                 )
                 await renew(ReplicaPlan.Place(group: group, generation: damage.generation))
@@ -173,15 +161,15 @@ final class ReplicaTending: Sendable {
             isOnly
             ? "there is no other copy: restore a backup"
             : "no other node is known to have a better copy: nothing is given up, and they are asked again and again"
-        logger.error("group \(group): the data here are damaged (\(damage.error)), and \(consequence)")
+        parts.logger.error("group \(group): the data here are damaged (\(damage.error)), and \(consequence)")
     }
 
     /// What the other nodes say of their replicas of the groups, each of the replica that the map has there.
     private func conditions(of groups: [GroupID], by map: ClusterMap) async -> [GroupID: [ReplicaCondition]] {
-        let deadline = platform.deadline(milliseconds: 1_000)
+        let deadline = parts.platform.deadline(milliseconds: 1_000)
         return await withTaskGroup(of: (GroupID, ReplicaCondition?).self) { tasks in
             for group in groups {
-                for replica in map.replicas(ofShard: group.shard) where replica.node != settings.nodeID.rawValue {
+                for replica in map.replicas(ofShard: group.shard) where replica.node != parts.settings.nodeID.rawValue {
                     tasks.addTask {
                         let node = NodeID(rawValue: replica.node)
                         let condition = await self.router.condition(of: group, on: node, by: deadline)
@@ -203,7 +191,7 @@ final class ReplicaTending: Sendable {
         guard !leaving.isEmpty, lane.leaders.leads(.directory) else { return }
         var left = leaving
         for group in map.groups where !left.isEmpty {
-            guard let members = try? await router.members(of: group, by: deadline), members.isCommitted else {
+            guard let members = try? await router.members(of: group, by: parts.deadline), members.isCommitted else {
                 return
             }
             // A leaving node follows the directory to the end, to learn of its removal.
@@ -220,13 +208,13 @@ final class ReplicaTending: Sendable {
     @discardableResult
     private func change(_ change: MapChange) async -> Bool {
         do {
-            let origin = AuditOrigin.node(settings.nodeID, at: platform.clock.wallMilliseconds)
+            let origin = AuditOrigin.node(parts.settings.nodeID, at: parts.platform.clock.wallMilliseconds)
             let entry = DirectoryEntry(.changeMap(change), origin: origin)
-            let bytes = try await router.submit(.machine(entry.encoded()), to: .directory, by: deadline)
+            let bytes = try await router.submit(.machine(entry.encoded()), to: .directory, by: parts.deadline)
             guard case .refused(let error) = try DirectoryOutcome(decoding: bytes) else { return true }
-            logger.error("\(change.auditSummary.action) was refused: \(error.reason)")
+            parts.logger.error("\(change.auditSummary.action) was refused: \(error.reason)")
         } catch {
-            logger.info("\(change.auditSummary.action) has to wait: \(error)")
+            parts.logger.info("\(change.auditSummary.action) has to wait: \(error)")
         }
         return false
     }

@@ -13,30 +13,31 @@ import Wire
 ///
 /// A cluster of one node is the same thing with groups of one voter.
 package final class ClusterNode: Sendable {
+    private let parts: NodeParts
     package let settings: NodeSettings
-    package let directory: DirectoryMachine
+    package var directory: DirectoryMachine { parts.keeper.directory }
     /// Seals and opens encrypted fields.
-    package let vault: FieldVault
+    package var vault: FieldVault { parts.keeper.vault }
     package let router: Router
     /// Rings for what apply changes on this node.
-    package let changes: ChangeBell
+    package var changes: ChangeBell { parts.keeper.changes }
     /// The cluster as the configuration has it.
-    let configured: ClusterMap
-    let folder: NodeFolder
-    let placement: Placement
-    let keeper: ReplicaKeeper
-    let lane: Lane
-    let log: RaftLog
-    package let platform: any NodePlatform
+    var configured: ClusterMap { parts.configured }
+    var folder: NodeFolder { parts.keeper.folder }
+    var placement: Placement { parts.keeper.placement }
+    var keeper: ReplicaKeeper { parts.keeper }
+    var lane: Lane { parts.lane }
+    var log: RaftLog { parts.keeper.log }
+    package var platform: any NodePlatform { parts.platform }
     let transport: any PeerNetwork
-    let workers: [any SerialQueue]
-    let holdings: HostedGroups
-    let checkpointer: Checkpointer
-    let pools: WorkPools
-    let logger: Logger
+    var workers: [any SerialQueue] { parts.keeper.workers }
+    var holdings: HostedGroups { parts.keeper.holdings }
+    var checkpointer: Checkpointer { parts.checkpointer }
+    var pools: WorkPools { parts.pools }
+    var logger: Logger { parts.logger }
     /// The files that records name.
     let assets: AssetExchange
-    private let assetNews: AssetNews
+    private var assetNews: AssetNews { parts.keeper.assetNews }
     /// The feature levels of groups, as far as they are known.
     package let levels: KnownLevels
     private let outboxes: OutboxSender
@@ -57,40 +58,22 @@ package final class ClusterNode: Sendable {
 
     /// Who is in the cluster, and where everything is: as the directory has it, as far as this node knows; before it is
     /// known, as the configuration has it.
-    package var map: ClusterMap { placement.map ?? configured }
+    package var map: ClusterMap { parts.map }
 
     /// - Throws: `NodeStartError` or `PeerTransportError` where certificates or the configuration cannot be used.
     private init(_ parts: NodeParts) throws {
-        platform = parts.platform
+        self.parts = parts
         settings = parts.settings
-        configured = parts.configured
-        folder = parts.keeper.folder
-        placement = parts.keeper.placement
-        keeper = parts.keeper
-        directory = parts.keeper.directory
-        vault = parts.keeper.vault
-        changes = parts.keeper.changes
-        lane = parts.lane
-        log = parts.keeper.log
         transport = try parts.makeTransport()
-        workers = parts.keeper.workers
-        holdings = parts.keeper.holdings
-        checkpointer = parts.checkpointer
-        pools = parts.pools
-        logger = parts.logger
         restore = RestoreMarker(folder: parts.settings.dataPath)
         let router = Router(
             platform: parts.platform, nodeID: parts.settings.nodeID, lane: parts.lane, transport: transport,
-            leaders: parts.lane.leaders,
-            candidates: Self.candidates(
-                parts.keeper.placement, parts.configured, holdings: parts.keeper.holdings, node: parts.settings.nodeID))
+            leaders: parts.lane.leaders, candidates: parts.candidates)
         self.router = router
         leasedDirectory = LeasedDirectory(parts, router: router)
         participation = Participation(parts)
-        membership = Membership(
-            parts, router: router, lease: leasedDirectory.lease, participation: participation)
+        membership = Membership(parts, router: router, lease: leasedDirectory.lease, participation: participation)
         peerHost = PeerHost(parts, router: router, directory: leasedDirectory, membership: membership)
-        assetNews = parts.keeper.assetNews
         levels = KnownLevels(platform: parts.platform, router: router, holdings: parts.keeper.holdings)
         outboxes = OutboxSender(parts, router: router, levels: levels)
         parts.keeper.effects.listen { [weak outboxes] in outboxes?.ring($0) }
@@ -146,20 +129,6 @@ package final class ClusterNode: Sendable {
         }
     }
 
-    /// Whom to ask for the leader of a group: this node if it holds a replica, then the others that shall, then all
-    /// others, since replicas may be on their way.
-    private static func candidates(
-        _ placement: Placement, _ configured: ClusterMap, holdings: HostedGroups, node: NodeID
-    ) -> @Sendable (GroupID) -> [NodeID] {
-        { group in
-            let map = placement.map ?? configured
-            let members = map.replicas(ofShard: group.shard).map { NodeID(rawValue: $0.node) }
-            let others = map.nodes.map { NodeID(rawValue: $0.id) }.filter { !members.contains($0) && $0 != node }
-            let own = holdings[group] == nil ? [] : [node]
-            return own + members.filter { $0 != node } + others
-        }
-    }
-
     /// Starts connections and timers.
     /// - Parameter onFatalError: called, once, when the node must not go on; the process should end.
     /// - Throws: `PeerTransportError` when the peer port cannot be used.
@@ -174,7 +143,7 @@ package final class ClusterNode: Sendable {
         let files = AssetKeeper(
             exchange: assets, news: assetNews, holdings: holdings, lane: lane, upkeep: pools.upkeep, folder: folder,
             logger: logger
-        ) { [placement, configured] in placement.map ?? configured }
+        ) { [parts] in parts.map }
         let tasks = [
             platform.startTask { [leasedDirectory] in await leasedDirectory.keep() },
             platform.startTask { [membership] in await membership.keep() },

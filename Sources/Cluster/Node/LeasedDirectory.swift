@@ -8,36 +8,26 @@ import Wire
 /// What this node knows of the directory, and for how long; and how changes become known everywhere.
 final class LeasedDirectory: Sendable {
     let lease: DirectoryLease
-    private let platform: any NodePlatform
-    private let settings: NodeSettings
-    private let configured: ClusterMap
-    private let placement: Placement
+    private let parts: NodeParts
     private let router: Router
-    private let lane: Lane
     private let refreshes: SingleFlight
 
     init(_ parts: NodeParts, router: Router) {
         lease = DirectoryLease(lengthMilliseconds: parts.settings.directoryLeaseMilliseconds)
-        platform = parts.platform
-        settings = parts.settings
-        configured = parts.configured
-        placement = parts.keeper.placement
+        self.parts = parts
         self.router = router
-        lane = parts.lane
         refreshes = SingleFlight(platform: parts.platform)
     }
 
     /// As `ClusterNode.refreshDirectory`.
     func refresh() async throws(ClusterError) {
-        let result = await refreshes.next { [self] in
-            await refresh(by: platform.deadline(milliseconds: settings.requestDeadlineMilliseconds))
-        }
+        let result = await refreshes.next { [self] in await refresh(by: parts.deadline) }
         try result.get()
     }
 
     /// As `ClusterNode.requireDirectory`.
     func require() async throws(ClusterError) {
-        if lease.isValid(at: platform.clock.now) { return }
+        if lease.isValid(at: parts.platform.clock.now) { return }
         try await refresh()
     }
 
@@ -45,15 +35,15 @@ final class LeasedDirectory: Sendable {
     /// it, or the leases that may have been in force at the time of the change have run out.
     func change(_ entry: DirectoryEntry, by deadline: Deadline) async throws(ClusterError) -> [UInt8] {
         let outcome = try await router.submit(.machine(entry.encoded()), to: .directory, by: deadline)
-        let committed = platform.clock.now
+        let committed = parts.platform.clock.now
         await spread(until: committed.adding(milliseconds: lease.settlingMilliseconds))
         return outcome
     }
 
     private func spread(until end: MonotonicTime) async {
-        let map = placement.map ?? configured
-        let others = map.nodes.map { NodeID(rawValue: $0.id) }.filter { $0 != settings.nodeID }
-        let hasStrays = lease.mayBeHeldByRemoved(map.removed.count, at: platform.clock.now)
+        let map = parts.map
+        let others = map.nodes.map { NodeID(rawValue: $0.id) }.filter { $0 != parts.settings.nodeID }
+        let hasStrays = lease.mayBeHeldByRemoved(map.removed.count, at: parts.platform.clock.now)
         let areAllAware = await withTaskGroup(of: Bool.self) { tasks in
             for node in others { tasks.addTask { await self.router.catchUp(node, until: end) } }
             // That this node knows is what the caller asks for next.
@@ -61,28 +51,29 @@ final class LeasedDirectory: Sendable {
             return await tasks.reduce(true) { $0 && $1 }
         }
         guard !areAllAware || hasStrays else { return }
-        let now = platform.clock.now
+        let now = parts.platform.clock.now
         if now < end {
-            try? await platform.clock.sleep(milliseconds: (end.nanoseconds - now.nanoseconds) / 1_000_000 + 1)
+            try? await parts.platform.clock.sleep(milliseconds: (end.nanoseconds - now.nanoseconds) / 1_000_000 + 1)
         }
     }
 
     func refresh(by deadline: Deadline) async -> Result<Void, ClusterError> {
-        let begin = platform.clock.now
+        let begin = parts.platform.clock.now
         do throws(ClusterError) {
             let answer = try await router.read([], from: .directory, by: deadline)
             guard let position = try? LogPosition(decoding: answer) else {
                 throw .failed("the directory's leader gave an unreadable answer")
             }
-            while platform.clock.now < deadline.time {
-                let applied = try? await lane.eventLoop.submit { [lane] in lane.replicas[.directory]?.applied ?? .zero }
-                    .get()
+            while parts.platform.clock.now < deadline.time {
+                let applied = try? await parts.lane.eventLoop.submit { [lane = parts.lane] in
+                    lane.replicas[.directory]?.applied ?? .zero
+                }.get()
                 if let applied, applied >= position.index {
                     lease.renew(begunAt: begin)
                     return .success(())
                 }
                 do {
-                    try await platform.clock.sleep(milliseconds: 5)
+                    try await parts.platform.clock.sleep(milliseconds: 5)
                 } catch {
                     throw .unavailable("given up")
                 }
@@ -96,8 +87,8 @@ final class LeasedDirectory: Sendable {
     /// Keeps the lease in force until the task is cancelled.
     func keep() async {
         while !Task.isCancelled {
-            _ = await refresh(by: platform.deadline(milliseconds: lease.lengthMilliseconds / 2))
-            try? await platform.clock.sleep(milliseconds: lease.renewalMilliseconds)
+            _ = await refresh(by: parts.platform.deadline(milliseconds: lease.lengthMilliseconds / 2))
+            try? await parts.platform.clock.sleep(milliseconds: lease.renewalMilliseconds)
         }
     }
 }

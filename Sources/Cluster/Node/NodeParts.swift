@@ -28,6 +28,22 @@ struct NodeParts {
     var assets: AssetFiles
     var logger: Logger
 
+    /// Who is in the cluster: as `ClusterNode.map`.
+    var map: ClusterMap { keeper.placement.map ?? configured }
+
+    /// Whom to ask for the leader of a group: this node if it holds a replica, then the others that shall, then all
+    /// others, since replicas may be on their way.
+    func candidates(for group: GroupID) -> [NodeID] {
+        let (map, node) = (map, settings.nodeID)
+        let members = map.replicas(ofShard: group.shard).map { NodeID(rawValue: $0.node) }
+        let others = map.nodes.map { NodeID(rawValue: $0.id) }.filter { !members.contains($0) && $0 != node }
+        let own = keeper.holdings[group] == nil ? [] : [node]
+        return own + members.filter { $0 != node } + others
+    }
+
+    /// The time by which a request that begins now is answered.
+    var deadline: Deadline { platform.deadline(milliseconds: settings.requestDeadlineMilliseconds) }
+
     /// Opens the data folder and everything in it; makes what is missing.
     static func open(
         _ settings: NodeSettings, platform: any NodePlatform, logger: Logger

@@ -102,7 +102,7 @@ extension Mutant {
         // A node that waited long for the answer relies on what it knew for longer than a change waits for it.
         Mutant(
             "the directory's lease counts from the answer", "Cluster/Node/LeasedDirectory.swift",
-            "lease.renew(begunAt: begin)", "lease.renew(begunAt: PLANTED ? platform.clock.now : begin)"),
+            "lease.renew(begunAt: begin)", "lease.renew(begunAt: PLANTED ? parts.platform.clock.now : begin)"),
         // A node that is cut off goes by what was revoked for most of a lease after it was acknowledged.
         Mutant(
             "a change settles after a quarter of the lease", "Cluster/Node/LeasedDirectory.swift",
