@@ -133,7 +133,7 @@ extension Mutant {
             """),
         // Of two saves that grow the schema at once, the later one takes back what the earlier one added.
         Mutant(
-            "a schema is set whatever became of it meanwhile", "Directory/Tables/ContainerRows.swift",
+            "a schema is set whatever became of it meanwhile", "Directory/Tables/Schemas.swift",
             "guard version == expected else {", "guard PLANTED || version == expected else {"),
         // Queries by a new index miss the records that were there before it.
         Mutant(

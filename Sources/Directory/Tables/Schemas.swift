@@ -3,6 +3,37 @@ import GRDB
 package import RecordModel
 import Wire
 
+/// Whose schema.
+package struct SchemaKey: Hashable, Sendable {
+    @Bytewise package var container: String
+    package var environment: Environment
+
+    package init(container: String, environment: Environment) {
+        self.container = container
+        self.environment = environment
+    }
+
+    /// Whose schema a database's records follow.
+    package init(of database: DatabaseKey) {
+        self.init(container: database.container, environment: database.environment)
+    }
+}
+
+/// A schema and its version, which grows by one with every change.
+package struct VersionedSchema: Hashable, Sendable {
+    package var version: UInt64
+    package var schema: Schema
+    /// How often the environment was reset, which only development can be: a shard that learns of a greater one empties
+    /// the environment's databases.
+    package var generation: UInt64
+
+    package init(version: UInt64, schema: Schema, generation: UInt64 = 0) {
+        self.version = version
+        self.schema = schema
+        self.generation = generation
+    }
+}
+
 /// One version of a schema, as it was.
 package struct SchemaRevision: Hashable, Sendable {
     /// Why a version came.
@@ -122,5 +153,97 @@ extension AccountReader {
                 version: row.decode(atIndex: 0), time: row.decode(atIndex: 1), actor: row.decode(atIndex: 2),
                 cause: cause, schema: row.message(at: 4))
         }
+    }
+}
+
+/// The row of one environment's schema.
+struct SchemaRow {
+    let key: SchemaKey
+    let db: Database
+
+    var body: Schema? {
+        get throws {
+            try db.message(
+                "SELECT body FROM schema WHERE container = ? AND environment = ?",
+                [key.container, key.environment.rawValue])
+        }
+    }
+
+    func set(
+        _ schema: Schema, expectedVersion: UInt64, at level: FeatureLevel
+    ) throws -> (version: UInt64, changes: [DirectoryChange]) {
+        let generation = try generation(atVersion: expectedVersion)
+        if let problem = SchemaRules.problem(sizeOf: schema) {
+            throw ServiceError(
+                .badRequest, "the schema of '\(key.container)' (\(key.environment.rawValue)) is not changed: \(problem)"
+            )
+        }
+        let new = VersionedSchema(version: expectedVersion + 1, schema: schema, generation: generation)
+        return try replace(by: new, after: body ?? Schema(), at: level)
+    }
+
+    /// Makes development what production is.
+    static func reset(
+        _ container: String, expectedVersion: UInt64, at level: FeatureLevel, in db: Database
+    ) throws -> (version: UInt64, changes: [DirectoryChange]) {
+        let development = SchemaRow(key: SchemaKey(container: container, environment: .development), db: db)
+        let production = SchemaRow(key: SchemaKey(container: container, environment: .production), db: db)
+        let generation = try development.generation(atVersion: expectedVersion)
+        let new = try VersionedSchema(
+            version: expectedVersion + 1, schema: production.body ?? Schema.initial, generation: generation + 1)
+        // Production's versions are others.
+        return try development.replace(by: new, after: Schema(), at: level)
+    }
+
+    /// - Parameter old: what types and fields may have been there before.
+    private func replace(
+        by new: VersionedSchema, after old: Schema, at level: FeatureLevel
+    ) throws -> (version: UInt64, changes: [DirectoryChange]) {
+        var new = new
+        if level >= .datedFields { new.schema = new.schema.dated(new.version, after: old) }
+        if level >= .administration { try SchemaHistory.keepPresent(key, in: db) }
+        try write(new)
+        return (new.version, [.schema(key, new)])
+    }
+
+    /// - Throws: `CONFLICT` where the schema is at another version.
+    private func generation(atVersion expected: UInt64) throws -> UInt64 {
+        try ContainerRows(db: db).require(key.container)
+        let (version, generation) = try stored
+        guard version == expected else {
+            throw ServiceError(
+                .conflict,
+                "the schema of '\(key.container)' (\(key.environment.rawValue)) has changed meanwhile: it is at version "
+                    + "\(version), the change was made for version \(expected); look at it and try again")
+        }
+        return generation
+    }
+
+    /// The version and generation; 0 before the first.
+    private var stored: (version: UInt64, generation: UInt64) {
+        get throws {
+            let row = try Row.fetchOne(
+                db, sql: "SELECT version, generation FROM schema WHERE container = ? AND environment = ?",
+                arguments: [key.container, key.environment.rawValue])
+            guard let row else { return (0, 0) }
+            return try (row.decode(atIndex: 0), row.decode(atIndex: 1))
+        }
+    }
+
+    func write(_ schema: VersionedSchema) throws {
+        let (version, generation) = try stored
+        try Invariant.check(
+            schema.version > version && schema.generation >= generation,
+            "the schema of '\(key.container)' would go from version \(version) of \(generation) to \(schema.version) of \(schema.generation)"
+        )
+        try db.run(
+            """
+            INSERT OR REPLACE INTO schema (container, environment, version, generation, body)
+            VALUES (?, ?, ?, ?, ?)
+            """,
+            [
+                key.container, key.environment.rawValue, Int64(schema.version), Int64(schema.generation),
+                schema.schema.body,
+            ])
     }
 }
