@@ -35,7 +35,7 @@ struct RetiredZones: TransactionPart {
                 }
                 try transaction.updateEdges(
                     zoneID: zoneID, recordID: row.id, from: Edge.all(in: body), to: [], sequence: 0)
-                try transaction.updateAssets(from: body.assets, to: [])
+                try NamedAssets(transaction).update(from: body.assets, to: [])
             }
             try transaction.rows.delete(row.id)
         }

@@ -56,7 +56,7 @@ struct ScrubJob: TransactionPart {
         try db.run("UPDATE record SET body = ? WHERE id = ?", scrubbed.body, row.id)
         try db.checkOneRow("the values of record \(row.id)")
         zone.count(scrubbed.size(visible.assets) - row.size(body.assets))
-        try transaction.updateAssets(from: body.assets, to: visible.assets)
+        try NamedAssets(transaction).update(from: body.assets, to: visible.assets)
         try transaction.updateEdges(
             zone: zone, recordID: row.id, from: Edge.all(in: body), to: Edge.all(in: visible), sequence: row.sequence)
     }

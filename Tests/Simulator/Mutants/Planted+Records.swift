@@ -25,8 +25,8 @@ extension Mutant {
         // A key whose outcome was forgotten early, because of a clock, is applied a second time.
         Mutant(
             "a key is judged by its age alone, not by what was forgotten",
-            "RecordStore/Apply/RecordTransaction+Idempotency.swift", "if made <= forgotten ||",
-            "if !PLANTED && made <= forgotten ||"),
+            "RecordStore/Apply/IdempotencyTable.swift", "if made <= transaction.forgotten ||",
+            "if !PLANTED && made <= transaction.forgotten ||"),
         // Repeated when the zone is there, a request is done that the client was told had failed.
         Mutant(
             "a refusal of a whole request is not remembered", "RecordStore/Apply/RecordTransaction+ModifyRecords.swift",
@@ -84,7 +84,7 @@ extension Mutant {
         // Records that refer to a new record of the deleted one's name go, too.
         Mutant(
             "a cascade takes what came to refer to the name since",
-            "RecordStore/Apply/RecordTransaction+References.swift", "job.position, body.before, budget",
+            "RecordStore/Apply/Deletions.swift", "job.position, body.before, budget",
             "job.position, PLANTED ? Int64.max : body.before, budget"),
         // Of two records that are deleted together, one goes with the other, and then again.
         Mutant(
