@@ -128,7 +128,7 @@ let package = Package(
                 "Admission", "Authorization", "Cluster", "Directory", "KeyValueStore", "PeerTransport", "RaftCore",
                 "RecordModel", "RecordStore", "Storage", "Telemetry", "Wire", .crypto, .deque, .logging,
                 .nioCore, .tracing,
-            ], testing: [.nioPosix]),
+            ], testing: ["TestSupport", .nioPosix]),
         module(
             "WebServices",
             [

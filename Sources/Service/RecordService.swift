@@ -71,7 +71,8 @@ package final class RecordService: Sendable {
         peerExchange = PeerExchange(
             node: node, rotation: rotation, watches: watches, unsavedUploads: unsavedUploads, logger: logger)
         gate = FairGate(
-            limit: settings.concurrentRequestsMax, queueMax: settings.queuedRequestsMax, processors: node.processors)
+            limit: settings.concurrentRequestsMax, queueMax: settings.queuedRequestsMax, processors: node.processors,
+            beside: node.recentWork)
     }
 
     /// Begins what goes on beside the requests; the node is started.
@@ -190,7 +191,6 @@ extension RecordService {
 
     /// Why the node cannot serve, in words; nil if it can.
     package func obstacle() async -> String? { node.obstacle(await node.status()) }
-
     /// For one question to the cluster, from now on.
     package func deadline() -> Deadline { node.deadline() }
 

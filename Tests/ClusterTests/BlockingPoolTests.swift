@@ -1,4 +1,5 @@
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Cluster
@@ -26,6 +27,7 @@ struct BlockingPoolTests {
 
     private let threads = HeldThreads()
     private let done = Done()
+    private let clock = HandClock()
 
     /// The names of work that was done, in order.
     private final class Done: Sendable {
@@ -41,6 +43,14 @@ struct BlockingPoolTests {
             threads,
             BlockingPool.Bounds(
                 threads: count, waitingMax: waitingMax, waitingOfOneMax: waitingOfOneMax, isShared: isShared))
+    }
+
+    /// Four threads on two processors, and whose work was done a moment ago.
+    private func poolOfTwoProcessors() -> (HeldThreads, BlockingPool, RecentWork) {
+        let threads = HeldThreads(parallelism: 2)
+        let recent = RecentWork { [clock] in clock.now }
+        let bounds = BlockingPool.Bounds(threads: 4, waitingMax: 100, isShared: true)
+        return (threads, BlockingPool(threads, bounds, beside: recent), recent)
     }
 
     private func submit(_ owner: String, to pool: BlockingPool) throws {
@@ -60,8 +70,7 @@ struct BlockingPoolTests {
 
     @Test("beside another one an owner has half of the processors, until the other one asks for nothing any more")
     func processors() throws {
-        let threads = HeldThreads(parallelism: 2)
-        let pool = BlockingPool(threads, BlockingPool.Bounds(threads: 4, waitingMax: 100, isShared: true))
+        let (threads, pool, _) = poolOfTwoProcessors()
         for _ in 0..<20 { try submit("heavy", to: pool) }
         #expect(pool.load == (2, 18), "alone it has half of the threads")
         try submit("light", to: pool)
@@ -75,7 +84,13 @@ struct BlockingPoolTests {
         #expect(pool.load == (1, 17), "the light one asks again in a moment")
         try submit("light", to: pool)
         #expect(pool.load == (2, 17))
-        for _ in 0..<10 { threads.endOne() }
+        clock.advance(milliseconds: RecentWork.memoryMilliseconds - 1)
+        for _ in 0..<2 { threads.endOne() }
+        clock.advance(milliseconds: RecentWork.memoryMilliseconds - 1)
+        for _ in 0..<2 { threads.endOne() }
+        #expect(pool.load.running == 1)
+        clock.advance(milliseconds: 1)
+        threads.endOne()
         #expect(pool.load.running == 2, "the light one has gone")
         while threads.endOne() {}
         #expect(pool.load == (0, 0))
@@ -83,17 +98,19 @@ struct BlockingPoolTests {
 
     @Test("beside one whose work is done on other threads an owner has half of the processors, too")
     func otherThreads() throws {
-        let threads = HeldThreads(parallelism: 2)
-        let pool = BlockingPool(threads, BlockingPool.Bounds(threads: 4, waitingMax: 100, isShared: true))
-        pool.note("heavy")
+        let (threads, pool, recent) = poolOfTwoProcessors()
+        recent.note("heavy")
+        // The cluster's own work.
+        recent.note("")
         for _ in 0..<20 { try submit("heavy", to: pool) }
         #expect(pool.load == (2, 18), "it is alone")
-        pool.note("light")
+        recent.note("light")
         for waiting in [18, 17, 16, 15] {
             threads.endOne()
             #expect(pool.load == (1, waiting))
         }
-        for _ in 0..<10 { threads.endOne() }
+        clock.advance(milliseconds: RecentWork.memoryMilliseconds)
+        threads.endOne()
         #expect(pool.load.running == 2, "the light one has gone")
     }
 

@@ -85,13 +85,13 @@ struct GreetingTests {
         var generator = SplitMix64(seed: 5)
         var backoff = Backoff()
         for full: Int64 in [100, 200, 400, 800, 1_600, 2_000, 2_000] {
-            let wait = backoff.next(using: &generator)
+            let wait = backoff.next(random: generator.next())
             #expect(wait >= .milliseconds(full / 2) && wait <= .milliseconds(full))
         }
-        for _ in 0..<100 { #expect(backoff.next(using: &generator) >= .milliseconds(1_000)) }
+        for _ in 0..<100 { #expect(backoff.next(random: generator.next()) >= .milliseconds(1_000)) }
         backoff.reset()
-        #expect(backoff.next(using: &generator) <= .milliseconds(100))
-        let spread = Set((0..<20).map { _ in backoff.next(using: &generator) })
+        #expect(backoff.next(random: generator.next()) <= .milliseconds(100))
+        let spread = Set((0..<20).map { _ in backoff.next(random: generator.next()) })
         #expect(spread.count > 5)
     }
 }

@@ -1,6 +1,7 @@
 import Cluster
 import RaftCore
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Service
@@ -163,7 +164,9 @@ struct FairGateTests {
 
     @Test("beside one that asks for little, a container has as many inside as there are processors, and alone all room")
     func besideLittle() {
-        let gate = FairGate(limit: 64, queueMax: 0, processors: 2)
+        let clock = HandClock()
+        let recent = RecentWork { clock.now }
+        let gate = FairGate(limit: 64, queueMax: 0, processors: 2, beside: recent)
         func enter(_ container: String) -> Bool { gate.enterNow(container: container, containerMax: 100) }
         for _ in 0..<20 { #expect(enter("heavy")) }
         #expect(enter("light"))
@@ -172,12 +175,41 @@ struct FairGateTests {
         #expect(enter("heavy") && !enter("heavy"))
         // Its next request is on its way, for all that is known.
         gate.leave(container: "light")
-        for _ in 0..<30 {
-            gate.leave(container: "heavy")
-            #expect(enter("heavy") && !enter("heavy"))
+        func staysShared() {
+            clock.advance(milliseconds: RecentWork.memoryMilliseconds - 1)
+            for _ in 0..<30 {
+                gate.leave(container: "heavy")
+                #expect(enter("heavy") && !enter("heavy"))
+            }
         }
-        gate.leave(container: "heavy")
+        staysShared()
+        // It asks another node, and this one applies what it changes.
+        recent.note("light")
+        staysShared()
+        clock.advance(milliseconds: 1)
         for _ in 0..<40 { #expect(enter("heavy")) }
+    }
+
+    @Test("whose work is recent is known of the two that had work last, whoever asks", arguments: 0..<20)
+    func recentWork(seed: UInt64) {
+        var generator = SplitMix64(seed: seed)
+        let clock = HandClock()
+        let recent = RecentWork { clock.now }
+        let owners = ["a", "b", "c"]
+        var all: [(owner: String, time: MonotonicTime)] = []
+        for _ in 0..<200 {
+            clock.advance(milliseconds: UInt64.random(in: 0...200, using: &generator))
+            let owner = owners[Int.random(in: 0...2, using: &generator)]
+            recent.note(owner)
+            all.append((owner, clock.now))
+            clock.advance(milliseconds: UInt64.random(in: 0...200, using: &generator))
+            for asking in owners + ["d"] {
+                let isShared = all.contains {
+                    $0.owner != asking && clock.now < $0.time.adding(milliseconds: RecentWork.memoryMilliseconds)
+                }
+                #expect(recent.hasOthers(than: asking) == isShared)
+            }
+        }
     }
 
     @Test("containers that all ask for much do not hold each other up, also where they wait")
@@ -198,7 +230,9 @@ struct FairGateTests {
     /// - Returns: how many requests of the container with four clients were answered, once those had left that were
     ///   inside before.
     private func answers(turns: Int, besideClients heavyClients: Int) async -> Int {
-        let gate = FairGate(limit: 1_024, queueMax: 1_024, processors: 2)
+        let clock = HandClock()
+        let gate = FairGate(
+            limit: 1_024, queueMax: 1_024, processors: 2, beside: RecentWork { clock.now })
         let entries = Journal()
         return await withTaskGroup(of: Void.self) { group in
             var (asked, answered, light) = (0, 0, 0)

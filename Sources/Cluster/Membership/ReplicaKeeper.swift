@@ -131,7 +131,7 @@ struct ReplicaKeeper: Sendable {
         return ShardMachine(
             vault: vault, assets: assetNews, assetGrace: settings.assets.graceMilliseconds,
             effectsWait: { [effects] in effects.ring(group) },
-            worked: { [reads = lane.pools.reads] in reads.note($0) },
+            worked: { [recent = lane.pools.recent] in recent.note($0) },
             versionAge: { [directory] in VersionAge(of: $0, in: directory.snapshot) }
         ) { [changes] change in
             switch change {

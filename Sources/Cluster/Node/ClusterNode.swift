@@ -55,9 +55,10 @@ package final class ClusterNode: Sendable {
 
     /// How much work of clients can go on at the same time, as far as the machine's processors go.
     package var processors: Int { pools.reads.parallelism }
+    /// Whose requests this node worked on a moment ago.
+    package var recentWork: RecentWork { pools.recent }
 
-    /// Who is in the cluster, and where everything is: as the directory has it, as far as this node knows; before it is
-    /// known, as the configuration has it.
+    /// Who is in the cluster, and where everything is, as this node knows it; before, as the configuration has it.
     package var map: ClusterMap { parts.map }
 
     /// - Throws: `NodeStartError` or `PeerTransportError` where certificates or the configuration cannot be used.

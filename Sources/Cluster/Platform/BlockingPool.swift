@@ -5,8 +5,8 @@ import Synchronization
 ///
 /// Each piece of work has an owner, such as a container. The owners' lines are served in turn, and no owner has more
 /// than half of the threads: who comes with little finds a thread at once, whatever another one has waiting. While
-/// there are others, or were a moment ago, it has no more than half of the processors either: else a thread would be
-/// found, and no processor for it. Others are also those whose work is done elsewhere on the machine (`note`).
+/// there are others, or were a moment ago (`RecentWork`), it has no more than half of the processors either: else a
+/// thread would be found, and no processor for it.
 package final class BlockingPool: Sendable {
     /// What is to be done; with false it is not done, because the pool is stopped.
     package typealias Work = @Sendable (_ isActive: Bool) -> Void
@@ -43,19 +43,16 @@ package final class BlockingPool: Sendable {
         var running: [String: Int] = [:]
         var runningCount = 0
         var lastID: UInt64 = 0
-        /// Whose work ended last. An owner that asks for one thing after another is found here in between.
-        var recent: [String] = []
-        private static let recentMax = 8
 
         /// Takes the next work that there is a thread for.
-        mutating func next(_ bounds: Bounds, parallelism: Int) -> (owner: String, work: Work)? {
+        mutating func next(_ bounds: Bounds, parallelism: Int, _ recent: RecentWork?) -> (owner: String, work: Work)? {
             guard runningCount < bounds.threads else { return nil }
             let othersWait = queue.containerCount > 1
             let waiter = queue.next { waiter in
                 let own = running[waiter.container, default: 0]
                 guard own > 0, own < waiter.containerMax else { return own < waiter.containerMax }
                 let isAlone =
-                    !othersWait && running.count == 1 && recent.allSatisfy { $0 == waiter.container }
+                    !othersWait && running.count == 1 && recent?.hasOthers(than: waiter.container) != true
                 return isAlone || own < max(parallelism / 2, 1)
             }
             guard let waiter, let work = waiting.removeValue(forKey: waiter.id) else { return nil }
@@ -68,23 +65,21 @@ package final class BlockingPool: Sendable {
             let left = running[owner, default: 0] - 1
             running[owner] = left > 0 ? left : nil
             runningCount -= 1
-            note(owner)
-        }
-
-        mutating func note(_ owner: String) {
-            if recent.count == Self.recentMax { recent.removeFirst() }
-            recent.append(owner)
         }
     }
 
     private let threads: any WorkPool
     private let bounds: Bounds
+    private let recent: RecentWork?
     private let state: Mutex<State>
 
-    /// - Parameter threads: as many as the bounds say.
-    package init(_ threads: any WorkPool, _ bounds: Bounds) {
+    /// - Parameters:
+    ///   - threads: as many as the bounds say.
+    ///   - recent: whose work was done on this machine; nil where only owners with work here are others.
+    package init(_ threads: any WorkPool, _ bounds: Bounds, beside recent: RecentWork? = nil) {
         self.threads = threads
         self.bounds = bounds
+        self.recent = recent
         state = Mutex(
             State(queue: FairQueue(lineMax: bounds.waitingOfOneMax, totalMax: bounds.waitingMax)))
     }
@@ -108,9 +103,6 @@ package final class BlockingPool: Sendable {
         if let refusal { throw refusal }
         startWaiting()
     }
-
-    /// Takes note of an owner whose work was done on other threads of this machine: it needs processors as well.
-    package func note(_ owner: String) { state.withLock { $0.note(owner) } }
 
     /// Does work that may fail and waits for its result.
     /// - Throws: what the work throws; `QueueFull`; `CancellationError` when the pool is stopped.
@@ -141,9 +133,10 @@ package final class BlockingPool: Sendable {
     }
 
     private func startWaiting() {
-        while let (owner, work) = state.withLock({ $0.next(bounds, parallelism: threads.parallelism) }) {
+        while let (owner, work) = state.withLock({ $0.next(bounds, parallelism: threads.parallelism, recent) }) {
             threads.submit { [self] isActive in
                 work(isActive)
+                recent?.note(owner)
                 state.withLock { $0.end(owner) }
                 startWaiting()
             }
@@ -154,6 +147,8 @@ package final class BlockingPool: Sendable {
 /// The threads that a node does blocking work on. What must not wait for clients' queries has threads of its own: the
 /// directory's reads, which every node's lease needs within a second, and what the log and the replicas need.
 struct WorkPools: Sendable {
+    /// Whose requests the node worked on, here or as leader or follower.
+    let recent: RecentWork
     /// Reads of shards, by container.
     let reads: BlockingPool
     let directory: BlockingPool
@@ -169,10 +164,11 @@ struct WorkPools: Sendable {
     let assets: BlockingPool
 
     init(_ platform: any NodePlatform) {
-        func pool(_ bounds: BlockingPool.Bounds) -> BlockingPool {
-            BlockingPool(platform.makeWorkPool(threads: bounds.threads), bounds)
+        func pool(_ bounds: BlockingPool.Bounds, beside recent: RecentWork? = nil) -> BlockingPool {
+            BlockingPool(platform.makeWorkPool(threads: bounds.threads), bounds, beside: recent)
         }
-        reads = pool(.reads)
+        recent = RecentWork { platform.clock.now }
+        reads = pool(.reads, beside: recent)
         directory = pool(BlockingPool.Bounds(threads: 2, waitingMax: 256))
         accounts = pool(BlockingPool.Bounds(threads: 2, waitingMax: 1_024))
         passwords = pool(BlockingPool.Bounds(threads: 2, waitingMax: 64))

@@ -21,19 +21,42 @@ package final class PeerTransport: PeerNetwork {
     /// Reads the certificates; opens no socket.
     /// - Parameter delegate: held weakly.
     /// - Throws: `PeerTransportError.badCertificate`, naming the file.
-    package init(
+    package convenience init(
         configuration: PeerTransportConfiguration, eventLoop: any EventLoop, delegate: any PeerTransportDelegate,
         logger: Logger
     ) throws(PeerTransportError) {
+        let counters = CounterBox()
+        let wire = try SocketWire(configuration, eventLoop: eventLoop, counters: counters, logger: logger)
+        self.init(
+            configuration, eventLoop: eventLoop, wire: wire, random: { .random(in: .min ... .max) }, delegate: delegate,
+            counters: counters, logger: logger)
+    }
+
+    /// Connects over another wire than sockets.
+    /// - Parameters:
+    ///   - random: for the pauses between attempts to connect.
+    ///   - delegate: held weakly.
+    package convenience init(
+        configuration: PeerTransportConfiguration, eventLoop: any EventLoop, wire: sending any PeerWire,
+        random: @escaping @Sendable () -> UInt64, delegate: any PeerTransportDelegate, logger: Logger
+    ) {
+        self.init(
+            configuration, eventLoop: eventLoop, wire: wire, random: random, delegate: delegate,
+            counters: CounterBox(), logger: logger)
+    }
+
+    private init(
+        _ configuration: PeerTransportConfiguration, eventLoop: any EventLoop, wire: sending any PeerWire,
+        random: @escaping @Sendable () -> UInt64, delegate: any PeerTransportDelegate, counters: CounterBox,
+        logger: Logger
+    ) {
         precondition(
             configuration.frameBytesMax <= configuration.outboundBytesMax,
             "frameBytesMax \(configuration.frameBytesMax) exceeds outboundBytesMax \(configuration.outboundBytesMax)")
-        let counters = CounterBox()
-        let tls = try PeerCertificates(configuration)
         let core = TransportCore(
             shared: TransportShared(
                 configuration: configuration, eventLoop: eventLoop, delegate: delegate, logger: logger,
-                counters: counters, tls: tls))
+                counters: counters, wire: wire, random: random))
         self.eventLoop = eventLoop
         self.core = .makeBoxSendingValue(core, eventLoop: eventLoop)
         counterBox = counters
@@ -142,8 +165,7 @@ package struct PeerMessage: Hashable, Sendable {
     }
 }
 
-/// How a node reaches its peers: a `PeerTransport` over sockets, or what stands in for it where many nodes share a
-/// thread.
+/// How a node reaches its peers: a `PeerTransport`, or what watches one in a simulation.
 ///
 /// Raft messages of one sender arrive in order or not at all; requests end with an answer or a `PeerTransportError`
 /// that says whether the outcome is known.

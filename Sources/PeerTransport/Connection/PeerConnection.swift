@@ -1,5 +1,4 @@
 import NIOCore
-import NIOSSL
 import RaftCore
 import Wire
 
@@ -38,7 +37,7 @@ final class PeerConnection: ChannelInboundHandler {
     let counters: CounterBox
     /// Held until the end is told, so that an owner that is being let go still hears of it.
     private(set) var owner: (any PeerConnectionOwner)?
-    private let tls: NIOSSLHandler
+    private let wireEnd: PeerWireEnd
     private let processor: NIOSingleStepByteToMessageProcessor<FrameDecoder>
     var context: ChannelHandlerContext?
     var phase = Phase.greeting
@@ -58,12 +57,12 @@ final class PeerConnection: ChannelInboundHandler {
     var serving: Set<UInt64> = []
 
     init(
-        dialled: (node: NodeID, channel: PeerChannel)?, configuration: PeerTransportConfiguration, tls: NIOSSLHandler,
+        dialled: (node: NodeID, channel: PeerChannel)?, configuration: PeerTransportConfiguration, end: PeerWireEnd,
         counters: CounterBox, owner: any PeerConnectionOwner
     ) {
         self.dialled = dialled
         self.configuration = configuration
-        self.tls = tls
+        wireEnd = end
         self.counters = counters
         self.owner = owner
         outbound = OutboundBuffer(frameBytesMax: configuration.frameBytesMax)
@@ -77,6 +76,11 @@ final class PeerConnection: ChannelInboundHandler {
 
     var isEnded: Bool {
         if case .closed = phase { true } else { false }
+    }
+
+    /// Whether it serves a node on a channel.
+    func serves(_ node: NodeID, _ channel: PeerChannel) -> Bool {
+        if case .ready(let peer, channel) = phase { peer.node == node } else { false }
     }
 
     // MARK: Channel events
@@ -128,7 +132,7 @@ final class PeerConnection: ChannelInboundHandler {
         timer = context.eventLoop.assumeIsolated().scheduleTask(in: configuration.handshakeTimeout) { [weak self] in
             self?.giveUp("no TLS handshake and hello within \(self?.configuration.handshakeTimeout ?? .zero)")
         }
-        // NIOSSL holds it back until the handshake is done, the other side's certificate verified.
+        // TLS holds it back until the handshake is done, the other side's certificate verified.
         if let dialled { write(.hello) { Hello(self.configuration, channel: dialled.channel).encode(to: &$0) } }
     }
 
@@ -162,11 +166,10 @@ final class PeerConnection: ChannelInboundHandler {
     private func greeted(_ payload: [UInt8]) throws(PeerProtocolError) {
         let hello: Hello
         do { hello = try Hello(decoding: payload) } catch { throw .malformed("hello (\(error))") }
-        let nodes = tls.peerCertificate.map(PeerCertificate.nodes) ?? []
         let greeting = Greeting(
             node: configuration.nodeID, clusterID: configuration.clusterID, build: configuration.presence().build,
             dialled: dialled)
-        if let reason = greeting.refusal(of: hello, certificateNodes: nodes) { return refuse(reason) }
+        if let reason = greeting.refusal(of: hello, certificateNodes: wireEnd.nodes()) { return refuse(reason) }
         if dialled == nil {
             write(.hello) { Hello(self.configuration, channel: hello.channel, asked: hello.clock).encode(to: &$0) }
         }
@@ -284,7 +287,7 @@ extension PeerConnection {
     private func tick() {
         guard case .ready = phase else { return }
         // While bytes wait in the socket the answer to a ping may be behind a long frame; the kernel watches that case
-        // (TCP user timeout: see `PeerSocket`).
+        // (TCP user timeout: see `SocketWire`).
         silentIntervals = hasHeard || unwrittenBytes > 0 ? 0 : silentIntervals + 1
         hasHeard = false
         guard silentIntervals < configuration.silentIntervalsMax else {
@@ -314,23 +317,6 @@ extension PeerConnection {
     func compare(_ clock: ClockReading, of node: NodeID) {
         guard dialled != nil, let ahead = clock.ahead(heard: configuration.presence().wallMilliseconds) else { return }
         owner?.connection(self, heardClockOf: node, ahead: ahead)
-    }
-}
-
-/// Socket options of peer connections.
-enum PeerSocket {
-    /// How long sent bytes may stay unacknowledged before the kernel drops the connection, in milliseconds.
-    static let userTimeoutMilliseconds: SocketOptionValue = 5_000
-
-    /// Small frames go out at once, and a peer whose machine vanished while bytes were in flight is noticed in
-    /// seconds instead of the kernel's quarter of an hour.
-    static func apply(to channel: any Channel) throws {
-        guard let options = channel.syncOptions else { return }
-        try options.setOption(.tcpOption(.tcp_nodelay), value: 1)
-        #if os(Linux)
-            // TCP_USER_TIMEOUT, which NIO has no name for.
-            try options.setOption(.tcpOption(NIOBSDSocket.Option(rawValue: 18)), value: userTimeoutMilliseconds)
-        #endif
     }
 }
 

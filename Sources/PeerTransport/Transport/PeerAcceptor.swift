@@ -1,32 +1,15 @@
 import Logging
 import NIOCore
-import NIOPosix
-import NIOSSL
 import Wire
-
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Darwin)
-    import Darwin
-#endif
 
 /// The incoming side: listens, authenticates, and hands raft messages and requests to the delegate.
 ///
 /// Bound to the event loop.
 final class PeerAcceptor: PeerConnectionOwner {
-    private struct Key: Hashable {
-        var node: NodeID
-        var channel: PeerChannel
-    }
-
     let shared: TransportShared
     private let logger: Logger
-    private var listener: (any Channel)?
-    private var connections: [ObjectIdentifier: PeerConnection] = [:]
-    /// One connection per peer and channel: a newer one takes the place of the older, which is half-open or a leftover.
-    private var authenticated: [Key: PeerConnection] = [:]
-    /// The connections that have not authenticated yet, with their addresses once known.
-    private var unauthenticated: [ObjectIdentifier: String?] = [:]
+    /// All that have not ended. Those without a peer have not authenticated yet.
+    private var connections: [PeerConnection] = []
     private var quietLog = QuietLog()
 
     init(shared: TransportShared) {
@@ -36,38 +19,20 @@ final class PeerAcceptor: PeerConnectionOwner {
 
     /// Listens. The future has the port.
     func listen() -> EventLoopFuture<Int> {
-        let configuration = shared.configuration
         let bound = NIOLoopBound(self, eventLoop: shared.eventLoop)
-        return ServerBootstrap(group: shared.eventLoop)
-            .serverChannelOption(.backlog, value: 256)
-            .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
-            .childChannelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture { try bound.value.accept(channel) }
-            }
-            .bind(host: configuration.listenHost, port: configuration.listenPort)
-            .flatMapThrowing { channel in
-                bound.value.listener = channel
-                return channel.localAddress?.port ?? configuration.listenPort
-            }
-            .flatMapErrorThrowing { error in
-                throw PeerTransportError.cannotListen(
-                    host: configuration.listenHost, port: configuration.listenPort,
-                    problem: ListenProblem.describe(error))
-            }
+        return shared.wire.listen { try bound.value.accept($0) }
     }
 
-    private func accept(_ channel: any Channel) throws {
-        guard unauthenticated.count < shared.configuration.unauthenticatedMax else {
-            isOverLimit("closed an incoming connection: \(unauthenticated.count) others have not authenticated yet")
-            return channel.close(promise: nil)
+    private func accept(_ end: PeerWireEnd) throws {
+        let others = connections.count { $0.peer == nil }
+        guard others < shared.configuration.unauthenticatedMax else {
+            isOverLimit("closed an incoming connection: \(others) others have not authenticated yet")
+            return end.channel.close(promise: nil)
         }
-        try PeerSocket.apply(to: channel)
-        let tls = NIOSSLServerHandler(context: shared.tls().server)
         let connection = PeerConnection(
-            dialled: nil, configuration: shared.configuration, tls: tls, counters: shared.counters, owner: self)
-        connections[ObjectIdentifier(connection)] = connection
-        unauthenticated.updateValue(nil, forKey: ObjectIdentifier(connection))
-        do { try channel.pipeline.syncOperations.addHandlers([tls, connection]) } catch {
+            dialled: nil, configuration: shared.configuration, end: end, counters: shared.counters, owner: self)
+        connections.append(connection)
+        do { try end.channel.pipeline.syncOperations.addHandler(connection) } catch {
             connectionEnded(connection, end: .broken(String(describing: error)))
             throw error
         }
@@ -82,20 +47,19 @@ final class PeerAcceptor: PeerConnectionOwner {
 
     func connectionBegan(_ connection: PeerConnection) {
         guard let address = connection.remote?.ipAddress else { return }
-        let others = unauthenticated.values.count { $0 == address }
+        let others = connections.count { $0 !== connection && $0.peer == nil && $0.remote?.ipAddress == address }
         guard others < shared.configuration.unauthenticatedPerAddressMax else {
             isOverLimit(
                 "closed an incoming connection from \(address): \(others) others from there have not authenticated yet",
                 of: address)
             return connection.close(.broken("too many of its address have not authenticated yet"))
         }
-        unauthenticated.updateValue(address, forKey: ObjectIdentifier(connection))
     }
 
     func connectionReady(_ connection: PeerConnection, peer: PeerIdentity, channel: PeerChannel) {
-        unauthenticated.removeValue(forKey: ObjectIdentifier(connection))
-        let key = Key(node: peer.node, channel: channel)
-        authenticated.updateValue(connection, forKey: key)?.close(saying: "a newer connection took its place")
+        // The older one is half-open or a leftover.
+        let older = connections.first { $0 !== connection && $0.serves(peer.node, channel) }
+        older?.close(saying: "a newer connection took its place")
         logger.debug(
             "node \(peer.node) connected from \(connection.remote.map { String(describing: $0) } ?? "somewhere")",
             metadata: ["channel": "\(channel)"])
@@ -122,9 +86,8 @@ final class PeerAcceptor: PeerConnectionOwner {
     func connection(_ connection: PeerConnection, heardClockOf node: NodeID, ahead: ClosedRange<Int64>) {}
 
     func connectionEnded(_ connection: PeerConnection, end: ConnectionEnd) {
-        guard connections.removeValue(forKey: ObjectIdentifier(connection)) != nil else { return }
-        unauthenticated.removeValue(forKey: ObjectIdentifier(connection))
-        authenticated = authenticated.filter { $0.value !== connection }
+        guard let place = connections.firstIndex(where: { $0 === connection }) else { return }
+        connections.remove(at: place)
         log(end, of: connection)
     }
 
@@ -149,18 +112,14 @@ final class PeerAcceptor: PeerConnectionOwner {
     // MARK: Stopping
 
     /// Stops listening and closes every connection.
-    /// - Returns: the channels whose end can be waited for.
-    func stop(saying reason: String) -> [any Channel] {
-        var channels: [any Channel] = []
-        if let listener {
-            channels.append(listener)
-            listener.close(promise: nil)
-        }
-        for connection in connections.values {
-            if let channel = connection.context?.channel { channels.append(channel) }
+    /// - Returns: what can be waited for.
+    func stop(saying reason: String) -> [EventLoopFuture<Void>] {
+        var ends = [shared.wire.stopListening()]
+        for connection in connections {
+            if let channel = connection.context?.channel { ends.append(channel.closeFuture) }
             connection.close(saying: reason)
         }
-        return channels
+        return ends
     }
 
     /// Hands a request to the delegate and sends what it answers.
@@ -209,19 +168,6 @@ extension PeerConnection {
         case .tooLarge(let bytes):
             let error = PeerTransportError.responseTooLarge(bytes: bytes, bytesMax: configuration.frameBytesMax)
             write(.response) { ResponseFrame(id: id, result: .failure(error)).encode(to: &$0) }
-        }
-    }
-}
-
-/// Says why a port cannot be listened on, and what to do.
-enum ListenProblem {
-    static func describe(_ error: any Error) -> String {
-        guard let error = error as? IOError else { return String(describing: error) }
-        switch error.errnoCode {
-        case EADDRINUSE: return "another process uses the port; stop it or choose another port"
-        case EADDRNOTAVAIL: return "this machine does not have the address; listen on one it has, or on 0.0.0.0"
-        case EACCES: return "this user may not use the port; choose one above 1023"
-        default: return error.description
         }
     }
 }

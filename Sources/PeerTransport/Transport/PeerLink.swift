@@ -1,6 +1,5 @@
 import Logging
 import NIOCore
-import NIOPosix
 import NIOSSL
 import Wire
 
@@ -43,27 +42,15 @@ final class PeerLink: PeerConnectionOwner {
         isDialling = true
         shared.counters.update { $0.dials += 1 }
         let bound = NIOLoopBound(self, eventLoop: shared.eventLoop)
-        let bootstrap = ClientBootstrap(group: shared.eventLoop)
-            .connectTimeout(shared.configuration.handshakeTimeout)
-            .channelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture { try bound.value.prepare(channel) }
-            }
-        let connected: EventLoopFuture<any Channel>
-        if let literal = try? SocketAddress(ipAddress: address.host, port: address.port) {
-            connected = bootstrap.connect(to: literal)
-        } else {
-            connected = bootstrap.connect(host: address.host, port: address.port)
-        }
-        connected.assumeIsolated().whenComplete { self.dialled($0) }
+        shared.wire.dial(address) { try bound.value.prepare($0) }
+            .assumeIsolated().whenComplete { self.dialled($0) }
     }
 
-    private func prepare(_ channel: any Channel) throws {
-        try PeerSocket.apply(to: channel)
-        let tls = try NIOSSLClientHandler(context: shared.tls().client, serverHostname: nil)
+    private func prepare(_ end: PeerWireEnd) throws {
         let connection = PeerConnection(
-            dialled: (address.node, self.channel), configuration: shared.configuration, tls: tls,
-            counters: shared.counters, owner: self)
-        try channel.pipeline.syncOperations.addHandlers([tls, connection])
+            dialled: (address.node, channel), configuration: shared.configuration, end: end, counters: shared.counters,
+            owner: self)
+        try end.channel.pipeline.syncOperations.addHandler(connection)
     }
 
     private func dialled(_ result: Result<any Channel, any Error>) {
@@ -83,8 +70,7 @@ final class PeerLink: PeerConnectionOwner {
 
     private func dialLater() {
         guard !isStopped, redial == nil else { return }
-        var generator = SystemRandomNumberGenerator()
-        let delay = backoff.next(using: &generator)
+        let delay = backoff.next(random: shared.random())
         redial = shared.eventLoop.assumeIsolated().scheduleTask(in: delay) { [weak self] in
             self?.redial = nil
             self?.dial()
@@ -260,10 +246,10 @@ struct Backoff {
 
     private var attempts = 0
 
-    mutating func next(using generator: inout some RandomNumberGenerator) -> TimeAmount {
+    mutating func next(random: UInt64) -> TimeAmount {
         let full = min(Self.firstMilliseconds << Int64(min(attempts, 10)), Self.lastMilliseconds)
         attempts += 1
-        return .milliseconds(Int64.random(in: (full / 2)...full, using: &generator))
+        return .milliseconds(full - Int64(random % UInt64(full / 2 + 1)))
     }
 
     /// The connection stood: the next failure starts from the beginning.

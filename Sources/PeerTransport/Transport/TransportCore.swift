@@ -9,44 +9,28 @@ final class TransportShared {
     let counters: CounterBox
     /// The owner of the transport owns the delegate too, so the transport must not.
     weak var delegate: (any PeerTransportDelegate)?
-    private var certificates: PeerCertificates
+    let wire: any PeerWire
+    let random: @Sendable () -> UInt64
 
     init(
         configuration: PeerTransportConfiguration, eventLoop: any EventLoop, delegate: (any PeerTransportDelegate)?,
-        logger: Logger, counters: CounterBox, tls: PeerCertificates
+        logger: Logger, counters: CounterBox, wire: any PeerWire, random: @escaping @Sendable () -> UInt64
     ) {
         self.configuration = configuration
         self.eventLoop = eventLoop
         self.delegate = delegate
         self.logger = logger
         self.counters = counters
-        certificates = tls
-    }
-
-    /// What the next connection does TLS with: the certificate files as they are, looked at once a second at most.
-    func tls() -> TLSContexts {
-        switch certificates.refresh(now: .now()) {
-        case .unchanged: break
-        case .renewed:
-            counters.update { $0.certificateReloads += 1 }
-            logger.info("the peer certificates have changed; new connections use them")
-        case .unusable(let problem):
-            logger.warning("the peer certificates have changed and cannot be used; the old ones stay: \(problem)")
-        }
-        return certificates.contexts
+        self.wire = wire
+        self.random = random
     }
 }
 
 /// The transport's state. Bound to the event loop.
 final class TransportCore {
-    private struct Key: Hashable {
-        var node: NodeID
-        var channel: PeerChannel
-    }
-
     let shared: TransportShared
     private let acceptor: PeerAcceptor
-    private var links: [Key: PeerLink] = [:]
+    private var links: [PeerLink] = []
     private var isStarted = false
     private var isStopped = false
 
@@ -70,23 +54,24 @@ final class TransportCore {
     func update(peers: [PeerAddress]) {
         guard !isStopped else { return }
         let wanted = peers.filter { $0.node != shared.configuration.nodeID }
-        for (key, link) in links where !wanted.contains(link.address) {
-            links.removeValue(forKey: key)
-            link.stop(saying: "the node is no longer a peer at this address")
-        }
-        for address in wanted {
+        let gone = links.filter { !wanted.contains($0.address) }
+        links.removeAll { link in gone.contains { $0 === link } }
+        for link in gone { link.stop(saying: "the node is no longer a peer at this address") }
+        for address in wanted where !links.contains(where: { $0.address == address }) {
             for channel in PeerChannel.allCases {
-                let key = Key(node: address.node, channel: channel)
-                guard links[key] == nil else { continue }
                 let link = PeerLink(address: address, channel: channel, shared: shared)
-                links[key] = link
+                links.append(link)
                 link.dial()
             }
         }
     }
 
+    private func link(to node: NodeID, _ channel: PeerChannel) -> PeerLink? {
+        links.first { $0.address.node == node && $0.channel == channel }
+    }
+
     func send(_ messages: [PeerMessage], to node: NodeID) {
-        guard let link = links[Key(node: node, channel: .raft)] else {
+        guard let link = link(to: node, .raft) else {
             return shared.counters.update { $0.messagesDroppedNotConnected += UInt64(messages.count) }
         }
         for message in messages { link.send(message) }
@@ -96,25 +81,24 @@ final class TransportCore {
         _ payload: [UInt8], to node: NodeID, channel: PeerChannel, timeout: TimeAmount
     ) -> EventLoopFuture<[UInt8]> {
         precondition(channel != .raft, "requests go over the request or the bulk channel")
-        guard let link = links[Key(node: node, channel: channel)] else {
+        guard let link = link(to: node, channel) else {
             return shared.eventLoop.makeFailedFuture(PeerTransportError.notConnected)
         }
         return link.request(payload, timeout: timeout)
     }
 
     func isConnected(_ node: NodeID, channel: PeerChannel) -> Bool {
-        links[Key(node: node, channel: channel)]?.ready != nil
+        link(to: node, channel)?.ready != nil
     }
 
     /// Closes everything. The future succeeds when every channel is closed.
     func shutdown() -> EventLoopFuture<Void> {
         isStopped = true
-        var channels = acceptor.stop(saying: "the node stops")
-        for link in links.values {
-            if let channel = link.openChannel { channels.append(channel) }
+        var ends = acceptor.stop(saying: "the node stops")
+        for link in links {
+            if let channel = link.openChannel { ends.append(channel.closeFuture) }
             link.stop(saying: "the node stops")
         }
-        let ends = channels.map(\.closeFuture)
         return EventLoopFuture.andAllComplete(ends, on: shared.eventLoop)
     }
 }

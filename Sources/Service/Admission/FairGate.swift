@@ -1,4 +1,4 @@
-import Cluster
+package import Cluster
 import Synchronization
 
 /// Why a request was not let in.
@@ -30,9 +30,9 @@ package enum GateDecision: Hashable, Sendable {
 ///
 /// Far fewer requests than have room here keep a machine busy; the others only make each other slow. One container
 /// alone has all the room all the same, as its requests go in larger batches then. But while there are others, or were
-/// a moment ago, a container has no more inside than the others ask for on average, or than there are processors: so
-/// one with many requests waits in its line, here, and one with few is not behind them at every later step. Containers
-/// that all ask for much do not hold each other up.
+/// a moment ago (`RecentWork`, also of requests that came to other nodes), a container has no more inside than the
+/// others ask for here on average, or than there are processors: so one with many requests waits in its line, here, and
+/// one with few is not behind them at every later step. Containers that all ask for much do not hold each other up.
 package final class FairGate: Sendable {
     private final class Stripe: Sendable {
         let inside = Mutex<[String: Int]>([:])
@@ -54,28 +54,23 @@ package final class FairGate: Sendable {
     /// Containers with requests inside.
     private let containers = Atomic<Int>(0)
     private let waiting = Atomic<Int>(0)
-    /// Requests that have left.
-    private let departures = Atomic<Int>(0)
-    /// How many may have left while a container still counts as one of several.
-    private let sharedUntil = Atomic<Int>(0)
+    private let recent: RecentWork?
     private let ids = Atomic<UInt64>(0)
     private let stripes: [Stripe]
     private let line: Mutex<Line>
-
-    /// Requests that leave after which containers are forgotten that were inside: who asks for one thing after another
-    /// is away for as long as an answer takes to its client and back.
-    private static let memory = 32
 
     /// - Parameters:
     ///   - limit: Requests inside at the same time; at least 1.
     ///   - queueMax: Requests of one container that may wait; of all together, eight times as many.
     ///   - processors: Requests inside that a container has beside others in any case; at least 1.
-    package init(limit: Int, queueMax: Int, processors: Int = .max) {
+    ///   - recent: who was worked for a moment ago; nil where only those inside are others.
+    package init(limit: Int, queueMax: Int, processors: Int = .max, beside recent: RecentWork? = nil) {
         precondition(
             limit > 0 && queueMax >= 0 && processors > 0,
             "a gate of \(limit) with a queue of \(queueMax) before \(processors) processors")
         self.limit = limit
         self.processors = processors
+        self.recent = recent
         ample = limit - max(1, limit / 8)
         stripes = (0..<64).map { _ in Stripe() }
         line = Mutex(Line(queue: FairQueue(lineMax: queueMax, totalMax: 8 * queueMax)))
@@ -116,7 +111,7 @@ package final class FairGate: Sendable {
     /// Ends a request that was let in.
     package func leave(container: String) {
         release(container)
-        departures.add(1, ordering: .relaxed)
+        recent?.note(container)
         let before = inside.subtract(1, ordering: .sequentiallyConsistent).oldValue
         // A request that joined the line before these loads is seen here; one that joins later sees the room.
         guard waiting.load(ordering: .sequentiallyConsistent) > 0 else { return }
@@ -196,11 +191,7 @@ package final class FairGate: Sendable {
 
     /// How many a container may have inside because of others.
     private func shareBesideOthers(_ others: Int, own: Int, of container: String) -> Int {
-        let now = departures.load(ordering: .relaxed)
-        guard others > 0 else {
-            return now < sharedUntil.load(ordering: .relaxed) ? processors : .max
-        }
-        sharedUntil.store(now + Self.memory, ordering: .relaxed)
+        guard others > 0 else { return recent?.hasOthers(than: container) == true ? processors : .max }
         let ownWaiting = stripe(of: container).waiting.load(ordering: .relaxed)
         let demand = inside.load(ordering: .relaxed) + waiting.load(ordering: .relaxed) - own - ownWaiting
         return max(processors, demand / others)

@@ -56,6 +56,10 @@ package enum Situation: String, Sendable, CaseIterable, Codable {
     case expiredToken
     /// A disk was full when a file came in, or became so in the middle of it.
     case fullDiskInUpload
+    /// Bytes of a connection between nodes waited because too many were on the way.
+    case fullConnection
+    /// What one node wrote came to another in parts.
+    case tornFrame
 
     /// In how many of a thousand seeds of a swarm it must be met.
     package var seedsPerThousandMin: Int {

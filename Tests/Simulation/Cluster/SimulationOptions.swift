@@ -137,6 +137,8 @@ package struct SimulationOptions: Sendable {
         seconds = UInt64.random(in: 360...480, using: &generator)
         network.delayMax = chance(60) ? 1_000 : UInt64.random(in: 1_000...120_000, using: &generator)
         network.looseRaftMessages = chance(30)
+        network.bytesOnTheWayMax = 16_384 << Int.random(in: 0...6, using: &generator)
+        network.tornPercent = Int.random(in: 0...5, using: &generator)
         network.lossPercent = chance(50) ? 0 : Int.random(in: 1...15, using: &generator)
         network.duplicatePercent = chance(50) ? 0 : Int.random(in: 1...15, using: &generator)
         delays.syncMax = chance(60) ? 2_000 : UInt64.random(in: 2_000...80_000, using: &generator)

@@ -113,7 +113,6 @@ extension Simulation {
     private func pause(_ node: SimulatedNode, for duration: UInt64) {
         guard let process = node.process, !process.isDead else { return }
         process.pausedUntil = max(process.pausedUntil, world.now + duration)
-        network.paused(process)
     }
 
     private func drift(_ node: SimulatedNode) {

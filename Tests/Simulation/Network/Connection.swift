@@ -1,96 +1,165 @@
+import Glibc
 import NIOCore
-import PeerTransport
 
-/// One connection: dialled by one process, accepted by another, on one channel.
+/// One connection, dialled by one process and accepted by another, as TCP has it: bytes arrive in order, in pieces of
+/// any length, and a bounded number of them is on the way.
 final class Connection: @unchecked Sendable {
     // Touched on the simulation's thread only.
-    enum Direction: Int {
-        /// From the dialler to the acceptor.
-        case forth
-        case back
+    enum Side: Int {
+        case dialler, acceptor
+
+        var other: Side { self == .dialler ? .acceptor : .dialler }
+    }
+
+    /// What one side sends to the other.
+    private struct Way {
+        /// What waits until fewer bytes are on the way, oldest first.
+        var unsent: [SimulatedChannel.Written] = []
+        /// Bytes that were sent and not read yet.
+        var bytesOnTheWay = 0
+        /// When what was last sent arrives: nothing overtakes.
+        var lastArrival: UInt64 = 0
+        /// What came to a cut, in order.
+        var atCut: [() -> Void] = []
     }
 
     let network: SimulatedNetwork
-    let dialler: Endpoint
-    let acceptor: Endpoint
-    let channel: PeerChannel
-    /// Nothing is carried any more, though the dialler may not know yet.
-    private(set) var hasEnded = false
-    /// When what was last sent arrives, for each direction: nothing overtakes.
-    private var lastArrival: [UInt64] = [0, 0]
-    /// What came to a cut, in order, for each direction.
-    private var waiting: [[() -> Void]] = [[], []]
-    private var isWatched = false
+    private var ends: [SimulatedChannel] = []
+    private var ways = [Way(), Way()]
+    /// Whose sockets are closed, and with them the processes that ended.
+    private var isClosed = [false, false]
 
-    init(network: SimulatedNetwork, dialler: Endpoint, acceptor: Endpoint, channel: PeerChannel) {
+    init(network: SimulatedNetwork, dialler: SimulatedWire, acceptor: SimulatedWire) {
         self.network = network
-        self.dialler = dialler
-        self.acceptor = acceptor
-        self.channel = channel
+        ends = [
+            SimulatedChannel(self, of: dialler, side: .dialler, to: acceptor),
+            SimulatedChannel(self, of: acceptor, side: .acceptor, to: dialler),
+        ]
     }
 
+    var hasEnded: Bool { isClosed == [true, true] }
+
+    func end(_ side: Side) -> SimulatedChannel { ends[side.rawValue] }
+
+    private func process(_ side: Side) -> ProcessLife { end(side).wire.process }
+
     func joins(_ one: Int, _ other: Int) -> Bool {
-        let nodes = (dialler.process.node, acceptor.process.node)
+        let nodes = (process(.dialler).node, process(.acceptor).node)
         return nodes == (one, other) || nodes == (other, one)
     }
 
-    func belongs(to process: ProcessLife) -> Bool { dialler.process === process || acceptor.process === process }
+    // MARK: On the way
 
-    private func ends(_ direction: Direction) -> (sender: Endpoint, receiver: Endpoint) {
-        direction == .forth ? (dialler, acceptor) : (acceptor, dialler)
-    }
-
-    /// Has the closure called at the other end, on its loop, behind everything sent before; or never.
-    func carry(_ direction: Direction, _ body: @escaping () -> Void) {
-        if hasEnded { return }
-        let (sender, receiver) = ends(direction)
+    /// Has something happen at the other end, on its loop, behind everything sent before; or never.
+    func carry(from side: Side, _ body: @escaping () -> Void) {
+        let (sender, receiver) = (process(side), process(side.other))
         let world = network.world
-        let delay = network.delay(from: sender.process.node, to: receiver.process.node)
-        let arrival = max(lastArrival[direction.rawValue], world.now + delay)
-        lastArrival[direction.rawValue] = arrival
-        world.schedule(after: arrival - world.now, .message, for: receiver.process, on: receiver.loop) { [self] in
-            arrived(direction, body)
+        let delay = network.delay(from: sender.node, to: receiver.node)
+        let arrival = max(ways[side.rawValue].lastArrival, world.now + delay)
+        ways[side.rawValue].lastArrival = arrival
+        world.schedule(after: arrival - world.now, .message, for: receiver, on: end(side.other).wire.loop) { [self] in
+            guard !network.isCut(from: sender.node, to: receiver.node), ways[side.rawValue].atCut.isEmpty else {
+                return ways[side.rawValue].atCut.append(body)
+            }
+            body()
         }
     }
 
-    private func arrived(_ direction: Direction, _ body: @escaping () -> Void) {
-        guard !hasEnded else { return }
-        let (sender, receiver) = ends(direction)
-        let isCut = network.isCut(from: sender.process.node, to: receiver.process.node)
-        guard !isCut, waiting[direction.rawValue].isEmpty else { return waiting[direction.rawValue].append(body) }
-        body()
+    func send(_ writes: [SimulatedChannel.Written], from side: Side) {
+        if isClosed[side.rawValue] {
+            for write in writes { write.promise?.fail(ChannelError.ioOnClosedChannel) }
+            return
+        }
+        ways[side.rawValue].unsent += writes
+        fill(side)
+    }
+
+    /// Sends as much as there is room for on the way.
+    private func fill(_ side: Side) {
+        let (index, most) = (side.rawValue, network.conditions.bytesOnTheWayMax)
+        while !ways[index].unsent.isEmpty, ways[index].bytesOnTheWay < most {
+            let room = min(most - ways[index].bytesOnTheWay, ways[index].unsent[0].bytes.readableBytes)
+            let length = network.pieceLength(upTo: room)
+            guard let piece = ways[index].unsent[0].bytes.readSlice(length: length) else { return }
+            ways[index].bytesOnTheWay += length
+            carry(from: side) { [self] in arrived(piece, from: side) }
+            if ways[index].unsent[0].bytes.readableBytes == 0 {
+                ways[index].unsent.removeFirst().promise?.succeed()
+            }
+        }
+    }
+
+    private func arrived(_ piece: ByteBuffer, from side: Side) {
+        ways[side.rawValue].bytesOnTheWay -= piece.readableBytes
+        guard !isClosed[side.other.rawValue] else { return resetIfAnswered(side) }
+        if !ways[side.rawValue].unsent.isEmpty {
+            network.world.met(.fullConnection)
+            let delay = network.delay(from: process(side.other).node, to: process(side).node)
+            network.world.schedule(after: delay, .message, for: process(side), on: end(side).wire.loop) { [self] in
+                fill(side)
+            }
+        }
+        end(side.other).read(piece)
     }
 
     /// What waited at a cut goes on.
     func sendWaiting() {
-        for direction in [Direction.forth, .back] {
-            let bodies = waiting[direction.rawValue]
-            waiting[direction.rawValue] = []
-            for body in bodies { carry(direction, body) }
+        for side in [Side.dialler, .acceptor] {
+            let bodies = ways[side.rawValue].atCut
+            ways[side.rawValue].atCut = []
+            for body in bodies { carry(from: side, body) }
         }
     }
 
-    /// Ends the connection in some seconds, if by then either end still does not hear the other.
-    func breakUnlessHealed() {
-        if isWatched { return }
-        isWatched = true
+    // MARK: Ends
+
+    /// Closes one side's socket: the other one hears of it behind all that was sent.
+    /// - Returns: what was not sent.
+    func close(_ side: Side) -> [SimulatedChannel.Written] {
+        let unsent = ways[side.rawValue].unsent
+        ways[side.rawValue].unsent = []
+        guard !isClosed[side.rawValue] else { return unsent }
+        isClosed[side.rawValue] = true
+        if !isClosed[side.other.rawValue] { carry(from: side) { [self] in end(side.other).close(promise: nil) } }
+        return unsent
+    }
+
+    /// The process of one side has ended, or its machine has, which tells nobody.
+    func lose(_ process: ProcessLife, isSilent: Bool) {
+        for side in [Side.dialler, .acceptor] where self.process(side) === process && !isClosed[side.rawValue] {
+            isClosed[side.rawValue] = true
+            if !isSilent { carry(from: side) { [self] in reset(side.other) } }
+        }
+    }
+
+    /// Breaks the connection for both sides.
+    func breakOff() {
+        for side in [Side.dialler, .acceptor] {
+            let delay = network.world.milliseconds(0...20)
+            network.world.schedule(after: delay, .message, for: process(side), on: end(side).wire.loop) { [self] in
+                reset(side)
+            }
+        }
+    }
+
+    /// What was sent to a closed socket is answered by a reset, if there is a machine.
+    private func resetIfAnswered(_ side: Side) {
+        let receiver = process(side.other)
+        guard !receiver.isDead || network.endpoint(of: receiver.node) != nil else { return }
+        carry(from: side.other) { [self] in reset(side) }
+    }
+
+    private func reset(_ side: Side) { end(side).fail(IOError(errnoCode: ECONNRESET, reason: "simulated")) }
+
+    /// As the kernel does where bytes stay unacknowledged for long.
+    func giveUpUnlessHealed() {
         let world = network.world
-        world.schedule(after: world.milliseconds(4_000...5_000), .dial, for: nil) { [self] in
-            isWatched = false
-            guard !hasEnded else { return }
-            let isOpen = network.isOpenBothWays(dialler.process.node, acceptor.process.node)
-            let isPaused = max(dialler.process.pausedUntil, acceptor.process.pausedUntil) > world.now
-            if !isOpen || isPaused { end(after: 0) }
-        }
-    }
-
-    /// Carries nothing more; the dialler hears of it after a while.
-    func end(after nanoseconds: UInt64) {
-        guard !hasEnded else { return }
-        hasEnded = true
-        waiting = [[], []]
-        network.world.schedule(after: nanoseconds, .dial, for: dialler.process, on: dialler.loop) { [self] in
-            dialler.lost(self)
+        world.schedule(after: 5 * World.second, .dial, for: nil) { [self] in
+            for side in [Side.dialler, .acceptor] where !ways[side.rawValue].atCut.isEmpty {
+                world.schedule(after: 0, .dial, for: process(side), on: end(side).wire.loop) { [self] in
+                    end(side).fail(IOError(errnoCode: ETIMEDOUT, reason: "simulated"))
+                }
+            }
         }
     }
 }

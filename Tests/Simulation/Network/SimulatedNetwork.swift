@@ -1,18 +1,22 @@
-import NIOCore
+import Logging
 import PeerTransport
 import RaftCore
 
 /// The network between the nodes: which way is open, and how long things take on it.
 ///
-/// As with the production's transport, what one node sends another on one connection arrives in order or not at all;
-/// where a way is cut, what is on it waits, and the connection breaks when either end has heard nothing for some
-/// seconds. Raft messages may instead travel on their own (`Conditions.looseRaftMessages`): lost, doubled and out of
-/// order, which Raft bears.
+/// On it runs the production's `PeerTransport`, without TLS: frames, greetings, pings and bounds are its own. Bytes of a
+/// connection arrive in order and in pieces, and a bounded number of them is on the way. Where a way is cut, what is on
+/// it waits. Raft messages may instead travel beside the connections (`Conditions.looseRaftMessages`): lost, doubled and
+/// out of order, which Raft bears.
 final class SimulatedNetwork {
     /// How good the network is.
     struct Conditions: Sendable {
         /// One way, in microseconds.
         var delayMax: UInt64 = 1_000
+        /// Bytes of a connection that were sent one way and not read yet: beyond it senders wait, as with TCP's window.
+        var bytesOnTheWayMax = 1 << 20
+        /// How many of the parts in which bytes arrive end somewhere, and not where those end that were written.
+        var tornPercent = 2
         var looseRaftMessages = false
         /// Of Raft messages, where they are loose.
         var lossPercent = 0
@@ -44,9 +48,11 @@ final class SimulatedNetwork {
 
     func makeEndpoint(
         _ configuration: PeerTransportConfiguration, process: ProcessLife, loop: SimulatedLoop,
-        delegate: any PeerTransportDelegate
+        delegate: any PeerTransportDelegate, logger: Logger
     ) -> Endpoint {
-        Endpoint(network: self, configuration: configuration, process: process, loop: loop, delegate: delegate)
+        Endpoint(
+            network: self, configuration: configuration, process: process, loop: loop, delegate: delegate,
+            logger: logger)
     }
 
     /// Makes room for a node that joins.
@@ -63,10 +69,7 @@ final class SimulatedNetwork {
     // MARK: Ends
 
     /// The end that answers for a node now; nil while nothing listens.
-    func endpoint(of node: NodeID) -> Endpoint? {
-        let index = Int(node.rawValue) - 1
-        return endpoints.indices.contains(index) ? endpoints[index] : nil
-    }
+    func endpoint(of node: Int) -> Endpoint? { endpoints.indices.contains(node - 1) ? endpoints[node - 1] : nil }
 
     func listens(_ endpoint: Endpoint) { endpoints[endpoint.process.node - 1] = endpoint }
 
@@ -93,12 +96,19 @@ final class SimulatedNetwork {
         return world.microseconds(30...most) + (slow > 0 ? world.microseconds(0...slow) : 0)
     }
 
+    /// How many bytes arrive together, of those that could.
+    func pieceLength(upTo length: Int) -> Int {
+        guard length > 1, world.chance(conditions.tornPercent) else { return length }
+        world.met(.tornFrame)
+        return world.random(1...length - 1)
+    }
+
     /// Cuts a way. What is sent on it waits; connections that use it either way break if it stays cut.
     func cut(from sender: Int, to receiver: Int) {
         guard sender != receiver, !cuts[sender - 1][receiver - 1] else { return }
         cuts[sender - 1][receiver - 1] = true
         for connection in connections where !connection.hasEnded && connection.joins(sender, receiver) {
-            connection.breakUnlessHealed()
+            connection.giveUpUnlessHealed()
         }
     }
 
@@ -130,29 +140,20 @@ final class SimulatedNetwork {
         for connection in connections where !connection.hasEnded { connection.sendWaiting() }
     }
 
-    /// Connections of a process that stands still break when the other end has heard nothing for long.
-    func paused(_ process: ProcessLife) {
-        for connection in connections where !connection.hasEnded && connection.belongs(to: process) {
-            connection.breakUnlessHealed()
-        }
-    }
-
     /// Breaks some connections at once.
     func breakConnections(percent: Int) {
         for connection in connections where !connection.hasEnded && world.chance(percent) {
-            connection.end(after: connection.network.world.milliseconds(0...20))
+            connection.breakOff()
         }
     }
 
-    /// The process is gone: its connections end, and nobody hears of it again.
-    /// - Parameter isSilent: whether the machine went with it, so that nobody is told.
+    /// The process is gone: nobody hears of it again.
+    /// - Parameter isSilent: whether the machine went with it, so that nobody is told that its connections ended.
     func crashed(_ process: ProcessLife, isSilent: Bool) {
         if let endpoint = endpoints[process.node - 1], endpoint.process === process {
             endpoints[process.node - 1] = nil
         }
-        for connection in connections where !connection.hasEnded && connection.belongs(to: process) {
-            connection.end(after: isSilent ? world.milliseconds(4_000...5_000) : world.milliseconds(0...5))
-        }
+        for connection in connections where !connection.hasEnded { connection.lose(process, isSilent: isSilent) }
     }
 
     func countMessage() { messages += 1 }

@@ -18,7 +18,6 @@ final class SimulatedPlatform: NodePlatform, @unchecked Sendable {
     let executor: SimulatedExecutor
     private let loop: SimulatedLoop
     private let network: SimulatedNetwork
-    private(set) var endpoint: Endpoint?
     private var isLogWoken = false
 
     /// How long things take, in microseconds.
@@ -72,9 +71,7 @@ final class SimulatedPlatform: NodePlatform, @unchecked Sendable {
     func makeNetwork(
         _ configuration: PeerTransportConfiguration, delegate: any PeerTransportDelegate, logger: Logger
     ) throws -> any PeerNetwork {
-        let endpoint = network.makeEndpoint(configuration, process: process, loop: loop, delegate: delegate)
-        self.endpoint = endpoint
-        return endpoint
+        network.makeEndpoint(configuration, process: process, loop: loop, delegate: delegate, logger: logger)
     }
 
     func startTask(_ body: @escaping @Sendable () async -> Void) -> Task<Void, Never> { executor.start(body) }

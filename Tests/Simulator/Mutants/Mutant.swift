@@ -36,7 +36,7 @@ struct Mutant: Sendable {
     private static let planted = [
         plantedInConsensus, plantedInLog, plantedInSnapshots, plantedInApply, plantedInMembership, plantedInDirectory,
         plantedInRecords, plantedInKeyValues, plantedInQuotas, plantedInRates, plantedInSessions, plantedInSchemas,
-        plantedInAudit, plantedInAssets, plantedInSubscriptions, plantedInShares,
+        plantedInAudit, plantedInAssets, plantedInSubscriptions, plantedInShares, plantedInTransport,
     ].flatMap(\.self)
 }
 
