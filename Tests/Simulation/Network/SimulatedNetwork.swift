@@ -4,10 +4,10 @@ import RaftCore
 
 /// The network between the nodes: which way is open, and how long things take on it.
 ///
-/// On it runs the production's `PeerTransport`, without TLS: frames, greetings, pings and bounds are its own. Bytes of a
-/// connection arrive in order and in pieces, and a bounded number of them is on the way. Where a way is cut, what is on
-/// it waits. Raft messages may instead travel beside the connections (`Conditions.looseRaftMessages`): lost, doubled and
-/// out of order, which Raft bears.
+/// On it runs the production's `PeerTransport`, without TLS: frames, greetings, pings and bounds are its own. Bytes of
+/// a connection arrive in order and in pieces, and a bounded number of them is on the way. Where a way is cut, what is
+/// on it waits. Raft messages may instead travel beside the connections (`Conditions.looseRaftMessages`): lost, doubled
+/// and out of order, which Raft bears.
 final class SimulatedNetwork {
     /// How good the network is.
     struct Conditions: Sendable {
