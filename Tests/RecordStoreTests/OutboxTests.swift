@@ -278,6 +278,24 @@ struct OutboxTests {
         #expect(try pair.home.count("SELECT floor FROM registry") == 2)
     }
 
+    @Test("an entry has the time of its change, also where its own shard was quiet for up to an hour")
+    func times() throws {
+        try pair.watch(Pair.subscription("all"))
+        try pair.shard.zone(.create, Fixture.work)
+        try pair.deliverAll()
+        let hour = ShardClock.lagMax
+        // The home's time, the change's, and the entry's.
+        for (home, change, entry) in [
+            (1_000, hour / 2, hour / 2), (1_000, 9 * hour, hour + 1_000), (5 * hour, 2 * hour, 5 * hour),
+        ] {
+            try pair.home.setTime(home)
+            _ = try pair.shard.one(Fixture.work, time: change, .make(.forceUpdate, "a"))
+            try pair.deliverAll()
+            #expect(try pair.home.count("SELECT time FROM notification ORDER BY sequence DESC LIMIT 1") == entry)
+            #expect(try pair.home.count("SELECT time FROM record_state") == home)
+        }
+    }
+
     @Test("pages of every size hold the same, and end with the same token")
     func pages() throws {
         try pair.watch(Pair.subscription("all"))

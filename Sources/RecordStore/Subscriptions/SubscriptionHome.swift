@@ -214,9 +214,10 @@ struct SubscriptionHome {
         for target in row.targets { try outbox.send(unwatch(row.subscription, of: subscriber), to: target) }
     }
 
-    /// Makes an entry of the subscriber's log.
+    /// Makes an entry of the subscriber's log, of the time of the change. The shard's own time lags where nothing else
+    /// happens, by `ShardClock.lagMax` at most: what is later than that is of a clock that is wrong.
     /// - Parameters:
-    ///   - time: when, in milliseconds since 1970.
+    ///   - time: the shard's, in milliseconds since 1970.
     ///   - source: the group whose change it is.
     /// - Returns: whether there still is such a subscription.
     func notify(_ match: Match, at time: Int64, from source: UInt64) throws -> Bool {
@@ -231,7 +232,8 @@ struct SubscriptionHome {
         guard row.generation == match.generation || level < .exactNotifications,
             let payload = NotificationPayload.stored(of: match, for: row.subscription, at: level)
         else { return false }
-        try log.enter(match, payload, at: time, in: registry)
+        let change = level < .changeTimes ? time : min(max(time, match.time), time + ShardClock.lagMax)
+        try log.enter(match, payload, at: change, in: registry)
         if row.subscription.firesOnce { try remove(row, of: match.subscriber) }
         return true
     }

@@ -95,8 +95,7 @@ struct KeyValueSetCommand: ClientCommand {
         ])
         let response = try await connection.preferences("set", .members(["writes": .array([write])]))
         let usage = try response.json()["usage"]
-        let (keys, bytes) = (usage?.text("keys") ?? "?", usage?.text("bytes") ?? "?")
-        try show(response, "set \(key) (the store has \(keys) \(keys == "1" ? "key" : "keys") and \(bytes) bytes)")
+        try show(response, "set \(key)" + (usage.map { " (the store has \($0.room(" and ")))" } ?? ""))
     }
 }
 
@@ -177,7 +176,15 @@ struct KeyValueListCommand: ClientCommand {
         let (entries, usage) = try await connection.preferences()
         try show(
             .members(["values": .array(entries), "usage": usage]),
-            "\(KeyValueTable.text(entries))\n\(usage.text("keys")) keys, \(usage.text("bytes")) bytes")
+            "\(KeyValueTable.text(entries))\n\(usage.room(", "))")
+    }
+}
+
+extension JSONValue {
+    /// What a store takes, of the server's `usage`: its keys and bytes.
+    fileprivate func room(_ separator: String) -> String {
+        let keys = text("keys")
+        return "\(keys) \(keys == "1" ? "key" : "keys")\(separator)\(text("bytes")) bytes"
     }
 }
 

@@ -198,7 +198,7 @@ struct SubscriptionCreateCommand: ClientCommand {
                 "firesOn": isQuery ? .array(events.map { .string($0) }) : nil,
                 "firesOnce": isQuery ? .bool(firesOnce) : nil,
             ]), on: connection)
-        try show(response, "saved subscription \(saved.text("subscriptionID"))")
+        try show(response, "saved subscription \(saved.text("subscriptionID")) in the \(database.name) database")
     }
 
     private var events: [String] { firesOn.isEmpty ? ["create", "update", "delete"] : firesOn }

@@ -10,7 +10,7 @@ struct Disturbance {
     }
 
     private let faults: FaultCluster
-    /// What can happen on this machine.
+    /// What can happen on this machine, in the order in which each comes for the first time.
     private let kinds: [Kind]
     /// What the clients are answered meanwhile: things last for some requests.
     private let tally: AnswerTally
@@ -23,9 +23,10 @@ struct Disturbance {
     init(_ faults: FaultCluster, _ tally: AnswerTally, _ tenant: Tenant, seed: UInt64) {
         self.faults = faults
         self.tenant = tenant
-        kinds = Kind.allCases.filter { ![.fullDisk, .fullDiskAndWrongClock].contains($0) || faults.disk != nil }
         self.tally = tally
         generator = SplitMix64(seed: seed)
+        kinds = Kind.allCases.filter { ![.fullDisk, .fullDiskAndWrongClock].contains($0) || faults.disk != nil }
+            .shuffled(using: &generator)
     }
 
     /// Lets so many things go wrong, and more until a time, then heals, and waits until every node serves again.

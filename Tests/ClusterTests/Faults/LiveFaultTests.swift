@@ -8,8 +8,8 @@ extension ClusterSuites {
     /// The order of faults is `ZONEKEEPER_FAULT_SEED`; they go on for `ZONEKEEPER_FAULT_SECONDS` at least.
     @Suite("Three processes while nodes are killed and stopped, the network fails, a disk is full and a clock days off")
     struct LiveFaultTests {
-        /// In the short form each kind of fault comes once.
-        private static let count = Soak.count(13, soak: 150)
+        /// In the short form six of the thirteen kinds of faults come once, which ones the seed says; in the soak, all.
+        private static let count = Soak.count(6, soak: 150)
         private static let seconds = Int(ProcessInfo.processInfo.environment["ZONEKEEPER_FAULT_SECONDS"] ?? "") ?? 0
         private static let seed =
             UInt64(ProcessInfo.processInfo.environment["ZONEKEEPER_FAULT_SEED"] ?? "")

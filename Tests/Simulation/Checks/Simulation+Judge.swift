@@ -30,6 +30,7 @@ extension Simulation {
         for client in clients { readBack(by: client) { await $0.readBackNotebook() } }
         breakEffects()
         for client in clients { readBack(by: client) { await $0.readBackWatchbook() } }
+        if let receiver { readBack { await $0.readBack(receiver) } }
         for client in clients { readBack(by: client) { await $0.readBackDeletedUsers() } }
         readBack { await $0.recountUsage() }
         readBack { await $0.verifyAudit() }

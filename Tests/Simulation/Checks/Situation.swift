@@ -56,6 +56,8 @@ package enum Situation: String, Sendable, CaseIterable, Codable {
     case expiredToken
     /// A disk was full when a file came in, or became so in the middle of it.
     case fullDiskInUpload
+    /// A webhook's receiver was sent a delivery once more.
+    case repeatedDelivery
     /// Bytes of a connection between nodes waited because too many were on the way.
     case fullConnection
     /// What one node wrote came to another in parts.

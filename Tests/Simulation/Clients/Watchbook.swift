@@ -113,7 +113,9 @@ struct NotificationPage {
 }
 
 extension NotificationTwin.Notice {
-    fileprivate init(_ sequence: Int64, _ payload: JSONValue, of user: String) throws(UnexpectedAnswer) {
+    /// A notification as readers get it.
+    /// - Parameter user: whose log it is.
+    init(_ sequence: Int64, _ payload: JSONValue, of user: String) throws(UnexpectedAnswer) {
         let kinds: [NotificationTwin.Subscription.Kind] = [.query, .zone, .database]
         guard let ck = payload["ck"], ck["ckuserid"]?.string == user, ck["cid"]?.string == Place.container,
             let kind = kinds.first(where: { ck[$0.rawValue] != nil }), let told = ck[kind.rawValue],

@@ -98,6 +98,8 @@ final class SimulatedNode: @unchecked Sendable {
 
     /// Called where effects on other groups may wait on it, with what is met if they do.
     var onEffects: ((Situation) -> Void)?
+    /// Whom a webhook tells; nil where there is none.
+    var receiver: Receiver?
     /// Called when the process ended by itself.
     var onFailure: (() -> Void)?
     /// Called with what the process logs as an error.
@@ -167,6 +169,7 @@ final class SimulatedNode: @unchecked Sendable {
             let service = RecordService(node: node, logger: logger(of: process))
             guard !process.isDead else { return await bury(service, folder: folder) }
             service.start()
+            if let receiver { service.webhooks.start(service, WayToReceiver(receiver: receiver, process: process)) }
             state = .up(service)
             upSince = world.now
             world.note("node \(number) is up")

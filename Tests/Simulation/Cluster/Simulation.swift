@@ -16,6 +16,8 @@ package final class Simulation: @unchecked Sendable {
     let nodes: [SimulatedNode]
     let recorder: Recorder
     let clients: [Client]
+    /// Whom a webhook tells; nil where the nodes begin with a build that knows none.
+    let receiver: Receiver?
     /// Who changes the cluster's members, and has states hashed.
     let manager: Client
     /// Machines that may be added.
@@ -70,6 +72,8 @@ package final class Simulation: @unchecked Sendable {
         clients = (1...options.clients).map { [nodes, recorder] in
             Client(number: $0, world: world, recorder: recorder, nodes: nodes)
         }
+        receiver = options.isUpgraded ? nil : Receiver(world: world)
+        for node in nodes { node.receiver = receiver }
         recorder.limits = options.limits
         manager = Client(number: 0, world: world, recorder: recorder, nodes: nodes)
         groups = map.groups
@@ -143,11 +147,12 @@ package final class Simulation: @unchecked Sendable {
 
     private func begin() {
         world.schedule(after: 5 * World.second, .client, for: nil) { [unowned self] in
-            clients[0].perform { [clients, options] client in
+            clients[0].perform { [clients, options, receiver] client in
                 await client.setUp(clients: clients.count, limits: options.limits)
                 for zone in client.recorder.zones.indices where !client.recorder.zones[zone].key.isDefault {
                     await client.makeZone(zone)
                 }
+                if let receiver { await client.makeWebhook(for: receiver) }
             }
         }
         world.schedule(after: 10 * World.second, .client, for: nil) { [unowned self] in

@@ -190,6 +190,7 @@ extension Simulation {
         isHealed = true
         world.note("HEALED")
         network.conditions = SimulatedNetwork.Conditions()
+        receiver?.isReliable = true
         for node in nodes { node.quicken() }
         mend()
     }
