@@ -114,7 +114,7 @@ struct TestDirectory {
     func audit(_ log: AuditLog = .changes, after: UInt64 = 0, limit: UInt64 = 1_000) throws -> AuditPage {
         let read = try DirectoryRead(decoding: DirectoryRead.audit(log, after: after, limit: limit).encoded())
         #expect(read == .audit(log, after: after, limit: limit))
-        let page = try database.read { try DirectoryTables.auditPage(of: log, after: after, limit: limit, in: $0) }
+        let page = try database.read { try AuditRows(of: log, in: $0).page(after: after, limit: limit) }
         #expect(try AuditPage(decoding: page.encoded()) == page)
         return page
     }

@@ -151,7 +151,7 @@ struct LoadFilesTests {
     @Test("a time from a second on is told in seconds, and no card breaks its figure")
     func times() {
         #expect(
-            LoadReport.time(10_217) == "10.22 s" && LoadReport.time(12.5) == "12.5 ms" && LoadReport.time(nil) == "-")
+            String(time: 10_217) == "10.22 s" && String(time: 12.5) == "12.5 ms" && String(time: nil) == "-")
         #expect(
             report().html(date: "d").contains(
                 ".card b{display:block;font-size:19px;font-variant-numeric:tabular-nums;white-space:nowrap}"))

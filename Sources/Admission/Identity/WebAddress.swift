@@ -28,8 +28,7 @@ package struct WebAddress: Hashable, Sendable {
             port = nil
             return
         }
-        guard portText.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }),
-            let number = Int(portText), (1...65_535).contains(number)
+        guard portText.utf8.allSatisfy(\.isASCIIDigit), let number = Int(portText), (1...65_535).contains(number)
         else { return nil }
         port = number == (isSecure ? 443 : 80) ? nil : number
     }

@@ -1,5 +1,6 @@
 import CoreLocation
 import Foundation
+import RecordModel
 
 /// What a predicate says, read from its format or from the objects that it was put together of.
 ///
@@ -312,14 +313,7 @@ enum QueryKey {
         case "recordChangeTag": throw Reason(text: "change tags cannot be searched or sorted by")
         default: break
         }
-        let isWellFormed = key.utf8.enumerated().allSatisfy { index, byte in
-            switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"): true
-            case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"): index > 0
-            default: false
-            }
-        }
-        guard isWellFormed, !key.isEmpty else {
+        guard key.isIdentifier else {
             let hint = key.contains(".") ? "; fields of other records cannot be reached" : ""
             throw Reason(text: "'\(key)' is no field: a letter, then letters, digits and underscores\(hint)")
         }

@@ -29,9 +29,10 @@ extension DatabaseService {
                 do throws(CKError) {
                     if let failure { throw failure }
                     let found = try await lookup(part, in: zone, desiredKeys: desiredKeys)
-                    results = await withFiles(
-                        found, desiredKeys: desiredKeys,
-                        progress: progress.map { tell in TransferProgress { tell(part[$0], $1) } })
+                    results = await AssetFetcher(
+                        service: self, desiredKeys: desiredKeys,
+                        progress: progress.map { tell in TransferProgress { tell(part[$0], $1) } }
+                    ).withFiles(found)
                     try checkCancellation()
                 } catch {
                     if error.isOfWholeRequest {
@@ -86,7 +87,7 @@ extension DatabaseService {
     /// One record with the files of its assets, or its error.
     func record(_ id: CKRecord.ID) async throws(CKError) -> CKRecord {
         let found = try await lookedUp(id, desiredKeys: nil)
-        return try single(await withFiles([(id, .success(found))], desiredKeys: nil))
+        return try single(await AssetFetcher(service: self).withFiles([(id, .success(found))]))
     }
 
     /// One record without files, or its error.
@@ -159,7 +160,7 @@ extension DatabaseService {
             }
             count += page.results.count
             if !page.results.isEmpty {
-                let results = await withFiles(page.results, desiredKeys: desiredKeys)
+                let results = await AssetFetcher(service: self, desiredKeys: desiredKeys).withFiles(page.results)
                 try checkCancellation()
                 await deliver(results)
             }
@@ -268,7 +269,8 @@ extension DatabaseService {
             }
             let page = try page(json, of: call.zone)
             do throws(CKError) {
-                results.append((call.zone, .success(try await withFiles(page, desiredKeys: call.desiredKeys))))
+                let fetcher = AssetFetcher(service: self, desiredKeys: call.desiredKeys)
+                results.append((call.zone, .success(try await fetcher.withFiles(page))))
             } catch {
                 try checkCancellation()
                 results.append((call.zone, .failure(error)))

@@ -117,7 +117,7 @@ package final class DirectoryMachine: StateMachine {
         switch try DirectoryRead(decoding: request) {
         case .position: try AppliedRow.position(of: db).encoded()
         case .audit(let log, let after, let limit):
-            try StoredValues.read { try DirectoryTables.auditPage(of: log, after: after, limit: limit, in: db) }
+            try StoredValues.read { try AuditRows(of: log, in: db).page(after: after, limit: limit) }
                 .encoded()
         case .search(let search): try StoredValues.read { try search.findings(in: db) }.encoded()
         }
@@ -137,7 +137,7 @@ package final class DirectoryMachine: StateMachine {
     package func hashState(in db: Database, into fold: (UnsafeRawBufferPointer) -> Void) throws {
         try TableHash.fold(DirectoryTables.all, of: db, into: fold)
         for log in AuditLog.allCases {
-            let tip = try DirectoryTables.auditTip(of: log, in: db)
+            let tip = try AuditRows(of: log, in: db).tip
             if log == .requests, tip.sequence == 0 { continue }
             var writer = WireWriter()
             writer.field(1, tip.sequence)

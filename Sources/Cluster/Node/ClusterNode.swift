@@ -1,6 +1,6 @@
 package import Directory
 import Foundation
-import Logging
+package import Logging
 import NIOCore
 package import PeerTransport
 package import RaftCore
@@ -13,44 +13,42 @@ import Wire
 ///
 /// A cluster of one node is the same thing with groups of one voter.
 package final class ClusterNode: Sendable {
+    private let parts: NodeParts
     package let settings: NodeSettings
-    package let directory: DirectoryMachine
+    package var directory: DirectoryMachine { parts.keeper.directory }
     /// Seals and opens encrypted fields.
-    package let vault: FieldVault
+    package var vault: FieldVault { parts.keeper.vault }
     package let router: Router
     /// Rings for what apply changes on this node.
-    package let changes: ChangeBell
+    package var changes: ChangeBell { parts.keeper.changes }
     /// The cluster as the configuration has it.
-    let configured: ClusterMap
-    let folder: NodeFolder
-    let placement: Placement
-    /// The newest map that a peer brought; where it is newer than this node's, it says whom to ask, and no more.
-    let heard = Placement(nil)
-    let peerBook: PeerBook
-    let knownPeers: KnownPeers
-    let keeper: ReplicaKeeper
-    let lane: Lane
-    let log: RaftLog
-    package let platform: any NodePlatform
+    var configured: ClusterMap { parts.configured }
+    var folder: NodeFolder { parts.keeper.folder }
+    var placement: Placement { parts.keeper.placement }
+    var keeper: ReplicaKeeper { parts.keeper }
+    var lane: Lane { parts.lane }
+    var log: RaftLog { parts.keeper.log }
+    package var platform: any NodePlatform { parts.platform }
     let transport: any PeerNetwork
-    let workers: [any SerialQueue]
-    let holdings: HostedGroups
-    let checkpointer: Checkpointer
-    let pools: WorkPools
-    let logger: Logger
+    var workers: [any SerialQueue] { parts.keeper.workers }
+    var holdings: HostedGroups { parts.keeper.holdings }
+    var checkpointer: Checkpointer { parts.checkpointer }
+    var pools: WorkPools { parts.pools }
+    var logger: Logger { parts.logger }
     /// The files that records name.
     let assets: AssetExchange
-    private let assetNews: AssetNews
+    private var assetNews: AssetNews { parts.keeper.assetNews }
     /// The feature levels of groups, as far as they are known.
     package let levels: KnownLevels
     private let outboxes: OutboxSender
-    let restore: RestoreMarker
-    let refreshes: SingleFlight
-    let lease: DirectoryLease
-    let membership = Mutex(MembershipState())
+    private let restore: RestoreMarker
+    let leasedDirectory: LeasedDirectory
+    let participation: Participation
+    private let membership: Membership
+    private let peerHost: PeerHost
     private let running = Mutex(Running())
     /// What is done when the node must not go on.
-    let fatal = Mutex<@Sendable (String) -> Void>({ _ in })
+    private let fatal = Mutex<@Sendable (String) -> Void>({ _ in })
 
     /// What the folder says of itself.
     package var identity: NodeIdentity { folder.identity }
@@ -58,44 +56,23 @@ package final class ClusterNode: Sendable {
     /// How much work of clients can go on at the same time, as far as the machine's processors go.
     package var processors: Int { pools.reads.parallelism }
 
-    /// Who is in the cluster, and where everything is: as the directory has it, as far as this node knows; before it is
-    /// known, as the configuration has it.
-    package var map: ClusterMap { placement.map ?? configured }
+    /// Who is in the cluster, and where everything is, as this node knows it; before, as the configuration has it.
+    package var map: ClusterMap { parts.map }
 
     /// - Throws: `NodeStartError` or `PeerTransportError` where certificates or the configuration cannot be used.
-    init(parts: NodeParts) throws {
-        platform = parts.platform
+    private init(_ parts: NodeParts) throws {
+        self.parts = parts
         settings = parts.settings
-        configured = parts.configured
-        folder = parts.keeper.folder
-        placement = parts.keeper.placement
-        keeper = parts.keeper
-        knownPeers = try KnownPeers(folder: parts.settings.dataPath, on: parts.settings.log.disk)
-        directory = parts.keeper.directory
-        vault = parts.keeper.vault
-        changes = parts.keeper.changes
-        lane = parts.lane
-        log = parts.keeper.log
-        peerBook = PeerBook(
-            node: parts.settings.nodeID.rawValue, configured: parts.settings.nodes, map: parts.keeper.placement.map)
-        transport = try Self.makeTransport(
-            parts.settings, identity: folder.identity, peers: peerBook.addresses(by: placement.map), lane: parts.lane,
-            platform: parts.platform, logger: parts.logger)
-        workers = parts.keeper.workers
-        holdings = parts.keeper.holdings
-        checkpointer = parts.checkpointer
-        pools = parts.pools
-        logger = parts.logger
-        lease = DirectoryLease(lengthMilliseconds: parts.settings.directoryLeaseMilliseconds)
-        refreshes = SingleFlight(platform: parts.platform)
+        transport = try parts.makeTransport()
         restore = RestoreMarker(folder: parts.settings.dataPath)
         let router = Router(
             platform: parts.platform, nodeID: parts.settings.nodeID, lane: parts.lane, transport: transport,
-            leaders: parts.lane.leaders,
-            candidates: Self.candidates(
-                parts.keeper.placement, parts.configured, holdings: parts.keeper.holdings, node: parts.settings.nodeID))
+            leaders: parts.lane.leaders, candidates: parts.candidates)
         self.router = router
-        assetNews = parts.keeper.assetNews
+        leasedDirectory = LeasedDirectory(parts, router: router)
+        participation = Participation(parts)
+        membership = Membership(parts, router: router, lease: leasedDirectory.lease, participation: participation)
+        peerHost = PeerHost(parts, router: router, directory: leasedDirectory, membership: membership)
         levels = KnownLevels(platform: parts.platform, router: router, holdings: parts.keeper.holdings)
         outboxes = OutboxSender(parts, router: router, levels: levels)
         parts.keeper.effects.listen { [weak outboxes] in outboxes?.ring($0) }
@@ -104,17 +81,50 @@ package final class ClusterNode: Sendable {
             router: router, transport: transport, clockWatch: parts.lane.clockWatch, logger: parts.logger)
     }
 
-    /// Whom to ask for the leader of a group: this node if it holds a replica, then the others that shall, then all
-    /// others, since replicas may be on their way.
-    private static func candidates(
-        _ placement: Placement, _ configured: ClusterMap, holdings: HostedGroups, node: NodeID
-    ) -> @Sendable (GroupID) -> [NodeID] {
-        { group in
-            let map = placement.map ?? configured
-            let members = map.replicas(ofShard: group.shard).map { NodeID(rawValue: $0.node) }
-            let others = map.nodes.map { NodeID(rawValue: $0.id) }.filter { !members.contains($0) && $0 != node }
-            let own = holdings[group] == nil ? [] : [node]
-            return own + members.filter { $0 != node } + others
+    /// Opens the data folder and everything in it; makes what is missing. The node neither listens nor connects before
+    /// `start`.
+    ///
+    /// Damaged or abandoned data are moved aside if peers have a good copy; the node then joins again when it is
+    /// started.
+    /// - Throws: `NodeStartError`, `RaftLogError` or a database's error, each saying what to do.
+    package static func open(
+        _ settings: NodeSettings, platform: any NodePlatform, logger: Logger
+    ) async throws -> ClusterNode {
+        let parts = try await NodeParts.open(settings, platform: platform, logger: logger)
+        let node = try ClusterNode(parts)
+        if let map = node.directory.snapshot.map { try map.requireShards(of: node.configured) }
+        try await node.connectLane(parts)
+        if settings.nodes.count == 1, node.placement.map == nil { try await node.membership.foundAlone() }
+        return node
+    }
+
+    /// Lets the lane reach the rest of the node.
+    private func connectLane(_ parts: NodeParts) async throws {
+        let map = placement.map
+        // A folder that may be an old one counts for nothing before the peers were asked.
+        let mayBeOld = membership.mayBeOld
+        try await lane.eventLoop.submit { [self] in
+            lane.transport = transport
+            lane.knownPeers = parts.knownPeers
+            lane.peerBook = parts.peerBook
+            lane.assets = assets
+            lane.isDirectoryCurrent = { [lease = leasedDirectory.lease] in lease.isValid(at: $0) }
+            lane.clockWatch.onJump { [lease = leasedDirectory.lease] in lease.end(at: $0) }
+            lane.host = peerHost
+            lane.catchUp = { [platform, weak leasedDirectory] completion in
+                guard let leasedDirectory else { return completion(false) }
+                platform.startTask { completion(await (try? leasedDirectory.refresh()) != nil) }
+            }
+            lane.onFatalError = { [weak self] reason in self?.fatal.withLock { $0 }(reason) }
+            lane.onDamage = { [weak membership] group, damage in membership?.repair(group, damage) }
+            (lane.isHeld, lane.metPeers) = (mayBeOld, mayBeOld ? [] : nil)
+            if let map { lane.take(map) }
+        }.get()
+        parts.heard.listen { [lane] map in
+            lane.eventLoop.execute { lane.hear(map) }
+        }
+        placement.listen { [lane] map in
+            lane.eventLoop.execute { lane.take(map) }
         }
     }
 
@@ -132,11 +142,11 @@ package final class ClusterNode: Sendable {
         let files = AssetKeeper(
             exchange: assets, news: assetNews, holdings: holdings, lane: lane, upkeep: pools.upkeep, folder: folder,
             logger: logger
-        ) { [placement, configured] in placement.map ?? configured }
+        ) { [parts] in parts.map }
         let tasks = [
-            platform.startTask { [weak self] in await self?.keepLease() },
-            platform.startTask { [weak self] in await self?.keepMembership() },
-            platform.startTask { [weak self] in await self?.keepPurging() },
+            platform.startTask { [leasedDirectory] in await leasedDirectory.keep() },
+            platform.startTask { [membership] in await membership.keep() },
+            platform.startTask { await ContainerPurge(node: self).keep() },
             platform.startTask { await files.run() },
             platform.startTask { await files.scrub() },
             platform.startTask { [outboxes] in await outboxes.run() },
@@ -147,9 +157,7 @@ package final class ClusterNode: Sendable {
     /// The time by which a request that begins now is answered.
     package func deadline() -> Deadline { deadline(milliseconds: settings.requestDeadlineMilliseconds) }
 
-    package func deadline(milliseconds: UInt64) -> Deadline {
-        Deadline(milliseconds: milliseconds, from: platform.clock.now)
-    }
+    package func deadline(milliseconds: UInt64) -> Deadline { platform.deadline(milliseconds: milliseconds) }
 
     /// Makes the cluster's map known to the directory, whichever node comes first, and ends a restore that was begun.
     /// Returns when this node may serve clients.
@@ -167,8 +175,41 @@ package final class ClusterNode: Sendable {
                 try await platform.clock.sleep(milliseconds: 100)
             }
         }
-        if let installed = directory.snapshot.map { try Self.requireSame(installed, configured) }
+        if let installed = directory.snapshot.map { try installed.requireShards(of: configured) }
         try await finishRestore()
+    }
+
+    /// Whether a restore waits for its new incarnations. Until then clients are not served: their tokens and tags may
+    /// be of a future that was lost, and nothing would tell.
+    package var isRestoring: Bool { restore.isPresent }
+
+    /// Has every shard begin the restore's incarnation. Doing it twice, or on several nodes at once, changes nothing
+    /// more.
+    private func finishRestore() async throws {
+        guard let incarnation = try restore.incarnation() else { return }
+        logger.notice("this cluster was restored: zones begin incarnation \(incarnation)")
+        try await NewIncarnation(of: self).begin(incarnation)
+        try restore.remove()
+    }
+
+    /// Why the node has ended by itself; nil while it has not. Set before `onFatalError` is called.
+    package var ending: NodeEnding? { participation.ending }
+
+    /// Waits until this node knows everything of the directory that was acknowledged before the call. Callers that come
+    /// while one is underway share the next, so that a flood of them costs no more than one after another.
+    /// - Throws: `ClusterError.unavailable` when the directory's leader cannot be asked, or this node does not catch up
+    ///   in time.
+    package func refreshDirectory() async throws(ClusterError) { try await leasedDirectory.refresh() }
+
+    /// Makes sure that this node may rely on what it knows of the directory: at once while the lease is in force, else
+    /// after a renewal.
+    /// - Throws: `ClusterError.unavailable` where it cannot be renewed; what was revoked meanwhile would be unknown
+    ///   here.
+    package func requireDirectory() async throws(ClusterError) { try await leasedDirectory.require() }
+
+    /// Has a change applied by the directory, and waits until no node relies on anything older.
+    package func changeDirectory(_ entry: DirectoryEntry, by deadline: Deadline) async throws(ClusterError) -> [UInt8] {
+        try await leasedDirectory.change(entry, by: deadline)
     }
 
     /// What the node's replicas are at.
@@ -222,6 +263,19 @@ package final class ClusterNode: Sendable {
 }
 
 extension ClusterNode {
+    /// The members in force of each group, asked of their leaders; groups without a leader are missing.
+    package func members(by deadline: Deadline) async -> [GroupID: GroupMembers] {
+        let groups = map.groups
+        return await withTaskGroup(of: (GroupID, GroupMembers?).self) { tasks in
+            for group in groups {
+                tasks.addTask { (group, try? await self.router.members(of: group, by: deadline)) }
+            }
+            var members: [GroupID: GroupMembers] = [:]
+            for await (group, found) in tasks { members[group] = found }
+            return members
+        }
+    }
+
     /// Whether the node can serve: every group that it shall hold has a leader and nothing fails, and the cluster's map
     /// is known.
     package func isReady(_ replicas: [ReplicaStatus]) -> Bool { obstacle(replicas) == nil }
@@ -253,6 +307,17 @@ extension ClusterNode {
     /// How far this node's clock is from those of most nodes, in milliseconds, if it is wrong; then it makes no
     /// commands.
     package var clockErrorMilliseconds: Int64? { lane.clockWatch.errorMilliseconds }
+}
+
+extension ClusterMap {
+    /// How many shards there are is decided when the cluster is made; a configuration that says otherwise would look
+    /// for zones where they are not. Who is in it, and where replicas are, the directory knows.
+    func requireShards(of configured: ClusterMap) throws {
+        guard slots != configured.slots else { return }
+        throw NodeStartError(
+            "the cluster was made with \(shards.count) shards, the configuration says \(configured.shards.count): give it "
+                + "what it was made with")
+    }
 }
 
 /// What `start` begins and `stop` ends.

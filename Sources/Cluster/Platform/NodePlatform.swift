@@ -33,6 +33,11 @@ package protocol NodePlatform: Sendable {
     func startTask(_ body: @escaping @Sendable () async -> Void) -> Task<Void, Never>
 }
 
+extension NodePlatform {
+    /// The time by which what begins now is done.
+    func deadline(milliseconds: UInt64) -> Deadline { Deadline(milliseconds: milliseconds, from: clock.now) }
+}
+
 /// What time it is, and how to wait.
 package protocol NodeClock: Sendable {
     /// For elections, leases and deadlines; counts suspension.

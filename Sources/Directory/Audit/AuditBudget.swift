@@ -133,9 +133,7 @@ struct AuditedEvents {
         if requests.isEmpty { return [] }
         var budgets = try db.message("SELECT body FROM audit_failures") ?? AuditBudgets()
         let told = requests.flatMap { budgets.take($0.event, $0.kind) }
-        try db.execute(
-            sql: "INSERT OR REPLACE INTO audit_failures (id, body) VALUES (1, ?)",
-            arguments: [Data(budgets.encoded())])
+        try db.run("INSERT OR REPLACE INTO audit_failures (id, body) VALUES (1, ?)", [budgets.body])
         return told
     }
 }

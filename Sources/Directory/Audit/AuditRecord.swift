@@ -143,6 +143,11 @@ package struct AuditOrigin: Hashable, Sendable, WireMessage {
     /// The actor of administration by an administrator's own token.
     package static func administrator(named name: String) -> String { "\(administrator) \(name)" }
 
+    /// A node that acts by itself.
+    package static func node(_ id: some CustomStringConvertible, at time: Int64) -> AuditOrigin {
+        AuditOrigin(actor: "node \(id)", requestID: "", address: "", time: time)
+    }
+
     /// Whether an administrator asks. No other actor begins with this word.
     package var isAdministrator: Bool {
         actor == Self.administrator || actor.hasPrefix(Self.administrator(named: ""))
@@ -221,9 +226,7 @@ package enum AuditText {
     /// An id, so that it can be told from others. Somebody may have given a secret where an id was meant: of text that
     /// is too long, or looks like no id, a piece of its hash stands there.
     package static func id(_ text: String) -> String {
-        let isHex = text.utf8.allSatisfy {
-            (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains($0)
-        }
+        let isHex = text.utf8.allSatisfy(\.isLowercaseHexDigit)
         if text.utf8.count <= 16 || (isHex && text.utf8.count <= 32) { return text }
         // The id of a server key is as long as a token's secret.
         if isHex, text.utf8.count == 64 { return text.prefix(16) + "…" }

@@ -80,10 +80,22 @@ extension UInt8 {
     /// Whether it is one of `a` to `z`, `A` to `Z` and `0` to `9` in ASCII.
     package var isASCIILetterOrDigit: Bool {
         switch self {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"):
-            true
-        default: false
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"): true
+        default: isASCIIDigit
         }
+    }
+
+    /// Whether it is one of `0` to `9` in ASCII.
+    package var isASCIIDigit: Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(self) }
+
+    /// Whether it is a hexadecimal digit in ASCII, in lower case.
+    package var isLowercaseHexDigit: Bool { isASCIIDigit || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains(self) }
+}
+
+extension StringProtocol {
+    /// Whether it can name a field or a record type: a letter, then letters, digits and underscores, all of ASCII.
+    package var isIdentifier: Bool {
+        guard let first = utf8.first, first.isASCIILetterOrDigit, !first.isASCIIDigit else { return false }
+        return utf8.allSatisfy { $0.isASCIILetterOrDigit || $0 == UInt8(ascii: "_") }
     }
 }

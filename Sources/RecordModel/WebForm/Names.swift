@@ -31,14 +31,7 @@ enum Names {
     /// A record type or field: a letter, then letters, digits and underscores.
     static func checkIdentifier(_ name: String) throws(FormError) {
         try checkPrintable(name)
-        let isWellFormed = name.utf8.enumerated().allSatisfy { index, byte in
-            switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"): true
-            case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"): index > 0
-            default: false
-            }
-        }
-        guard isWellFormed else {
+        guard name.isIdentifier else {
             throw FormError("'\(name)' is no name here: a letter, then letters, digits and underscores")
         }
     }

@@ -78,7 +78,7 @@ extension RecordTransaction {
         if live.type.isUsers {
             return .fail(.init(.accessDenied, "records of type \(RecordType.usersName) cannot be deleted"), nil)
         }
-        return try planDeletion(live.row, type: live.type, judged.batch)
+        return try Deletions(self).plan(live.row, type: live.type, judged.batch)
     }
 
     static func unknownType(_ name: String) -> ServiceError {

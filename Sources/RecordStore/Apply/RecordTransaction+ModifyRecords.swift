@@ -4,7 +4,7 @@ import RecordModel
 
 extension RecordTransaction {
     func modifyRecords(_ command: ModifyRecords) throws -> RecordOutcome {
-        if let earlier = try earlierOutcome(of: command) { return earlier }
+        if let earlier = try IdempotencyTable(self).earlierOutcome(of: command) { return earlier }
         let database = try openDatabase(command.zone.database)
         guard database.version == command.schemaVersion else { return .needsSchema(installed: database.version) }
         if let refusal = command.refusal { return .refused(refusal) }

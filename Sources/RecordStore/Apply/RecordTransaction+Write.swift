@@ -74,7 +74,7 @@ extension RecordTransaction {
             let end = VersionEnd(by: try writer(batch), isDeletion: false)
             try VersionTable(self).leave(of: row, type: plan.type, in: zone, end, versions)
         }
-        try updateAssets(from: plan.storedAssets, to: plan.assets)
+        try NamedAssets(self).update(from: plan.storedAssets, to: plan.assets)
         let event: Match.Event = plan.storedFields == nil ? .created : .updated
         try matcher.note(zone, type: plan.type.definition.name, event, after)
     }
@@ -113,7 +113,7 @@ extension RecordTransaction {
             try VersionTable(self).leave(of: row, type: type, in: zone, end, versions)
         }
         try updateEdges(zone: zone, recordID: row.id, from: Edge.all(in: body), to: [], sequence: sequence)
-        try updateAssets(from: body.assets, to: [])
+        try NamedAssets(self).update(from: body.assets, to: [])
         try matcher.note(zone, type: type?.definition.name ?? "", .deleted, before)
         zone.row.tombstones += 1
         zone.count(growth)

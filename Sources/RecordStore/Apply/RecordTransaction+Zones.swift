@@ -5,7 +5,7 @@ import RecordModel
 extension RecordTransaction {
     func modifyZone(_ command: ModifyZone) throws -> RecordOutcome {
         let key = command.zone
-        if let earlier = try earlierOutcome(of: command) { return earlier }
+        if let earlier = try IdempotencyTable(self).earlierOutcome(of: command) { return earlier }
         let installed = try openDatabase(key.database).version
         guard installed >= command.schemaVersion else { return .needsSchema(installed: installed) }
         if let refusal = command.refusal { return .refused(refusal) }

@@ -131,7 +131,7 @@ package final class RecordTransaction {
         for database in databases.values where database.isChanged {
             if let row = database.row {
                 try row.check()
-                try writeAssets(of: database)
+                try NamedAssets(self).write(of: database)
                 try statements.updateDatabase.run(
                     row.sequence, row.zones, row.used.bytes, row.used.records, row.epoch, row.received.bytes,
                     row.received.records, row.returned.bytes, row.returned.records, row.overdrawn.rawValue, row.id)
@@ -147,7 +147,7 @@ package final class RecordTransaction {
             zone.row.sequence, zone.row.floor, zone.row.tombstones, zone.row.changedAt, zone.row.used.bytes,
             zone.row.used.records, zone.row.id)
         try db.checkOneRow("the counts of zone \(zone.row.id)")
-        try writeAssets(of: zone)
+        try NamedAssets(self).write(of: zone)
         zone.isChanged = false
     }
 
@@ -157,6 +157,18 @@ package final class RecordTransaction {
         databases.removeAll()
         zones.removeAll()
     }
+}
+
+/// A part of the work of a transaction, as a value of its own.
+protocol TransactionPart {
+    var transaction: RecordTransaction { get }
+    init(transaction: RecordTransaction)
+}
+
+extension TransactionPart {
+    var db: Database { transaction.db }
+
+    init(_ transaction: RecordTransaction) { self.init(transaction: transaction) }
 }
 
 /// The statements of a save, prepared once a transaction.

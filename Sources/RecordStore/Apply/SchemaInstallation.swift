@@ -50,11 +50,8 @@ extension InstalledSchema {
 }
 
 /// The installation of a schema on a shard, in a transaction.
-struct SchemaInstallation {
-    private let transaction: RecordTransaction
-    private var db: Database { transaction.db }
-
-    init(_ transaction: RecordTransaction) { self.transaction = transaction }
+struct SchemaInstallation: TransactionPart {
+    let transaction: RecordTransaction
 
     /// Installs a later version; what follows for stored records is left to jobs.
     func install(_ command: InstallSchema) throws -> RecordOutcome {

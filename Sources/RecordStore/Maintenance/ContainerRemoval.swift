@@ -3,11 +3,8 @@ import RecordModel
 import Wire
 
 /// The removal of a container, in a transaction.
-struct ContainerRemoval {
-    private let transaction: RecordTransaction
-    private var db: Database { transaction.db }
-
-    init(_ transaction: RecordTransaction) { self.transaction = transaction }
+struct ContainerRemoval: TransactionPart {
+    let transaction: RecordTransaction
 
     /// Removes a part of a purged container; repeated until it returns true. Maintenance removes records and index
     /// rows, as those of retired zones.

@@ -3,11 +3,8 @@ import RecordModel
 import Wire
 
 /// Work on indexes that come and go, in a transaction.
-struct IndexJobs {
-    private let transaction: RecordTransaction
-    private var db: Database { transaction.db }
-
-    init(_ transaction: RecordTransaction) { self.transaction = transaction }
+struct IndexJobs: TransactionPart {
+    let transaction: RecordTransaction
 
     /// Gives records their rows in indexes that are being built.
     ///

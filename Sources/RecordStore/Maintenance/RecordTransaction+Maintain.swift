@@ -31,10 +31,10 @@ extension RecordTransaction {
         budget -= try TombstoneTable(self).purge(command.retention, budget: max(budget, share))
         budget -= try IdempotencyTable(self).purge(budget: max(budget, share))
         budget -= try VersionTable(self).purge(command.versions, budget: max(budget, share))
-        budget -= try purgeAssets(command.retention, budget: max(budget, share))
+        budget -= try NamedAssets(self).purge(command.retention, budget: max(budget, share))
         if level >= .notifications {
             budget -= try home.sendCopies(budget: max(budget, share))
-            budget -= try home.purge(at: time, budget: max(budget, share))
+            budget -= try NotificationRows(db: db, level: level).purge(at: time, budget: max(budget, share))
         }
         // Index states and rows of zones have changed under what is remembered.
         try forgetRows()
@@ -51,7 +51,7 @@ extension RecordTransaction {
             switch job.kind {
             case .dropIndex: try IndexJobs(self).drop(job, budget: budget)
             case .buildIndexes: try IndexJobs(self).build(job, budget: budget)
-            case .cascade: try goOn(with: job, budget: budget)
+            case .cascade: try Deletions(self).goOn(with: job, budget: budget)
             case .scrub: try ScrubJob(self).work(on: job, budget: budget)
             case .recount: try RecountJob(self).work(on: job, budget: budget)
             case .match: try matchMore(job, budget: budget)

@@ -45,11 +45,8 @@ private struct RowPart {
 }
 
 /// Counts rows that are older than the counting, in a transaction.
-struct RecountJob {
-    private let transaction: RecordTransaction
-    private var db: Database { transaction.db }
-
-    init(_ transaction: RecordTransaction) { self.transaction = transaction }
+struct RecountJob: TransactionPart {
+    let transaction: RecordTransaction
 
     /// Continues to count rows that are older than the counting. Deleted zones go first: they are not counted.
     func work(on job: Job, budget: Int) throws -> Int {

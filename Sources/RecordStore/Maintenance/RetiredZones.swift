@@ -2,11 +2,8 @@ import GRDB
 import RecordModel
 
 /// Deleted zones whose records and index rows are still here, in a transaction.
-struct RetiredZones {
-    private let transaction: RecordTransaction
-    private var db: Database { transaction.db }
-
-    init(_ transaction: RecordTransaction) { self.transaction = transaction }
+struct RetiredZones: TransactionPart {
+    let transaction: RecordTransaction
 
     /// The first one that is left.
     func first() throws -> Int64? {
@@ -38,7 +35,7 @@ struct RetiredZones {
                 }
                 try transaction.updateEdges(
                     zoneID: zoneID, recordID: row.id, from: Edge.all(in: body), to: [], sequence: 0)
-                try transaction.updateAssets(from: body.assets, to: [])
+                try NamedAssets(transaction).update(from: body.assets, to: [])
             }
             try transaction.rows.delete(row.id)
         }

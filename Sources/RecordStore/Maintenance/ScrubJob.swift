@@ -2,11 +2,8 @@ import GRDB
 import RecordModel
 
 /// The removal of what a schema lost from its records, in a transaction.
-struct ScrubJob {
-    private let transaction: RecordTransaction
-    private var db: Database { transaction.db }
-
-    init(_ transaction: RecordTransaction) { self.transaction = transaction }
+struct ScrubJob: TransactionPart {
+    let transaction: RecordTransaction
 
     /// Cleans records of what the schema lost: records of lost types become tombstones, which feeds show; values of
     /// lost fields go without a trace, since reads have not shown them since.
@@ -59,7 +56,7 @@ struct ScrubJob {
         try db.run("UPDATE record SET body = ? WHERE id = ?", scrubbed.body, row.id)
         try db.checkOneRow("the values of record \(row.id)")
         zone.count(scrubbed.size(visible.assets) - row.size(body.assets))
-        try transaction.updateAssets(from: body.assets, to: visible.assets)
+        try NamedAssets(transaction).update(from: body.assets, to: visible.assets)
         try transaction.updateEdges(
             zone: zone, recordID: row.id, from: Edge.all(in: body), to: Edge.all(in: visible), sequence: row.sequence)
     }

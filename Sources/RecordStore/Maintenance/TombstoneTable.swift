@@ -19,11 +19,8 @@ private struct Tombstone {
 }
 
 /// What is left of deleted records, in a transaction.
-struct TombstoneTable {
-    private let transaction: RecordTransaction
-    private var db: Database { transaction.db }
-
-    init(_ transaction: RecordTransaction) { self.transaction = transaction }
+struct TombstoneTable: TransactionPart {
+    let transaction: RecordTransaction
 
     /// Removes tombstones that are too old or too many, oldest first in each zone, and raises the zones' floors.
     func purge(_ retention: Retention, budget: Int) throws -> Int {

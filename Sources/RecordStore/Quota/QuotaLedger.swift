@@ -3,11 +3,8 @@ import RecordModel
 
 /// What quotas are spent from, in a transaction: a database's ledger on one shard, and what it allots to the shards of
 /// the zones.
-struct QuotaLedger {
-    private let transaction: RecordTransaction
-    private var db: Database { transaction.db }
-
-    init(_ transaction: RecordTransaction) { self.transaction = transaction }
+struct QuotaLedger: TransactionPart {
+    let transaction: RecordTransaction
 
     /// Applies a command about a database's quota.
     func apply(_ command: QuotaCommand) throws -> RecordOutcome {

@@ -71,6 +71,93 @@ package struct NotificationLog: Sendable {
     static func cutoff(_ now: Int64) -> Int64 { saturating(now, -ageMax) }
 }
 
+/// The rows of the logs, for those who write them.
+struct NotificationRows {
+    /// How far back one that says the same is looked for.
+    private static let collapsingMax: Int64 = 32
+    /// How many notifications come between two counts of a log.
+    private static let countingInterval: Int64 = 64
+
+    let db: Database
+    let level: FeatureLevel
+
+    /// Makes an entry of a log; the oldest go where there are too many.
+    ///
+    /// It has the time of the change. The shard's own time lags where nothing else happens, by `ShardClock.lagMax` at
+    /// most: a change that is later than that has the time of a clock that is wrong. One that is told of late has the
+    /// time at which it is, so that it is kept as long as others.
+    func enter(_ match: Match, _ payload: [UInt8], at time: Int64, in old: RegistryRow) throws {
+        let time = level < .changeTimes ? time : min(max(time, match.time), time + ShardClock.lagMax)
+        try collapse(match, payload, in: old)
+        var registry = old
+        registry.sequence += 1
+        try Invariant.check(
+            registry.floor >= 0 && registry.floor < registry.sequence,
+            "notification \(registry.sequence) of registry \(registry.id) comes, and up to \(registry.floor) they went")
+        try db.run(
+            "INSERT INTO notification VALUES (?, ?, ?, ?, ?, ?, ?)", registry.id, registry.sequence, time,
+            match.client,
+            // Private records are their owner's to read, whatever roles say.
+            match.scope == .private ? nil : match.record?.type, match.record?.isCreator == true ? 1 : 0, payload)
+        if let floor = try excess(in: registry) {
+            registry.floor = floor
+            try db.run("DELETE FROM notification WHERE registry = ? AND sequence <= ?", registry.id, registry.floor)
+        }
+        try db.run(
+            "UPDATE registry SET sequence = ?, floor = ? WHERE id = ?", registry.sequence, registry.floor, registry.id)
+    }
+
+    /// Where a log is half full, removes the last notification that says the same of a zone as one that comes: a reader
+    /// who has not read that one reads this one, and fetches what both tell of.
+    ///
+    /// Nothing that a reader lacks goes: what is told to a device and what is not are never taken for the same. A
+    /// webhook's stay, as one that is sent again is to be what it was.
+    private func collapse(_ match: Match, _ payload: [UInt8], in registry: RegistryRow) throws {
+        guard level >= .collapsingLogs, match.record == nil, !match.subscriber.isOfWebhook,
+            registry.sequence - registry.floor > Limits.notificationsMax / 2
+        else { return }
+        var last: Int64?
+        try db.forEach(
+            """
+            SELECT sequence, payload FROM notification WHERE registry = ? AND sequence > ? AND client IS ?
+            ORDER BY sequence DESC
+            """, registry.id, registry.sequence - Self.collapsingMax, match.client
+        ) { row in
+            guard NotificationPayload.Stored.areAlike(row.bytes(1), payload) else { return true }
+            last = row.integer(0)
+            return false
+        }
+        guard let last else { return }
+        try db.run("DELETE FROM notification WHERE registry = ? AND sequence = ?", registry.id, last)
+    }
+
+    /// The last of those that are too many in a log; nil where none is. There may be some more until they are counted.
+    private func excess(in registry: RegistryRow) throws -> Int64? {
+        // At most as many as the numbers that were given.
+        guard registry.sequence - registry.floor > Limits.notificationsMax else { return nil }
+        guard level >= .collapsingLogs else { return registry.sequence - Limits.notificationsMax }
+        guard registry.sequence % Self.countingInterval == 0 else { return nil }
+        return try db.first(
+            "SELECT sequence FROM notification WHERE registry = ? ORDER BY sequence DESC LIMIT 1 OFFSET ?",
+            registry.id, Limits.notificationsMax
+        ) { $0.integer(0) }
+    }
+
+    /// Removes notifications and readers that are too old at a time.
+    /// - Returns: how many rows that were.
+    func purge(at time: Int64, budget: Int) throws -> Int {
+        let old = try db.all(
+            "SELECT registry, sequence FROM notification WHERE time < ? ORDER BY time, registry, sequence LIMIT ?",
+            NotificationLog.cutoff(time), budget
+        ) { ($0.integer(0), $0.integer(1)) }
+        for (registry, sequence) in old {
+            try db.run("DELETE FROM notification WHERE registry = ? AND sequence = ?", registry, sequence)
+            try db.run("UPDATE registry SET floor = max(floor, ?) WHERE id = ?", sequence, registry)
+        }
+        return try old.count + LogReaderTable(db: db).purge(at: time, budget: budget)
+    }
+}
+
 extension RecordTables {
     /// The notifications of a user after a token, in order, without those of changes that a client made itself.
     /// - Parameters:

@@ -2,11 +2,8 @@ import GRDB
 import RecordModel
 
 /// Earlier versions of records, in a transaction.
-struct VersionTable {
-    private let transaction: RecordTransaction
-    private var db: Database { transaction.db }
-
-    init(_ transaction: RecordTransaction) { self.transaction = transaction }
+struct VersionTable: TransactionPart {
+    let transaction: RecordTransaction
 
     /// Keeps a record as it was, under the sequence that it had. The oldest of its versions go where they are too many.
     /// - Parameter row: read before the change, with its body.
@@ -27,7 +24,7 @@ struct VersionTable {
             keeper.quota?.epoch ?? 0, size.assets, body)
         keeper.left.append(db.lastInsertedRowID)
         zone.count(size)
-        try transaction.updateAssets(from: [], to: assets)
+        try NamedAssets(transaction).update(from: [], to: assets)
         let excess = try db.all(
             """
             SELECT \(VersionRow.columns) FROM record_version v WHERE v.zone = ? AND v.name = ?
@@ -40,7 +37,7 @@ struct VersionTable {
     private func remove(_ version: VersionRow) throws {
         // A file may have no bytes, and is kept for its name all the same.
         let body = try db.first("SELECT body FROM record_version WHERE id = ?", version.id) { $0.bytes(0) }
-        try transaction.updateAssets(from: try decodeBody(body ?? []).assets, to: [])
+        try NamedAssets(transaction).update(from: try decodeBody(body ?? []).assets, to: [])
         try db.run("DELETE FROM record_version WHERE id = ?", version.id)
         try db.checkOneRow("the removal of version \(version.id)")
         if let zone = try transaction.openZone(id: version.zone) {
@@ -183,6 +180,6 @@ struct VersionTable {
         zone.count(
             QuotaAmounts(
                 bytes: Int64(scrubbed.count - body.count), assets: assets.countedBytes - version.size.assets))
-        try transaction.updateAssets(from: stored.assets, to: assets)
+        try NamedAssets(transaction).update(from: stored.assets, to: assets)
     }
 }

@@ -35,8 +35,7 @@ package final class AuditTrail: Sendable {
 
     /// Writes what waits; what cannot be written now waits on, as far as there is room.
     private func flush(_ service: RecordService, isLast: Bool = false) async {
-        let node = AuditOrigin(
-            actor: "node \(service.node.settings.nodeID)", requestID: "", address: "", time: service.now)
+        let node = AuditOrigin.node(service.node.settings.nodeID, at: service.now)
         let refusals = tally.withLock { $0.take(node, isLast: isLast) }
         guard !refusals.isEmpty else { return }
         do {

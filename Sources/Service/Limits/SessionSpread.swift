@@ -120,7 +120,7 @@ final class SessionSpread: Sendable {
     /// Ends a session whose superseded token was presented. It may have ended meanwhile; then that is refused and
     /// audited alike.
     private func end(_ sessionID: String) async {
-        let origin = AuditOrigin(actor: "node \(node.settings.nodeID)", requestID: "", address: "", time: now)
+        let origin = AuditOrigin.node(node.settings.nodeID, at: now)
         let event = AuditEvent(
             origin: origin, action: "session.reuse", subject: "session \(AuditText.id(sessionID))",
             outcome:

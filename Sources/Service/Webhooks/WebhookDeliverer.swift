@@ -274,8 +274,7 @@ private struct WebhookRun {
     private func disable(_ reason: String) async throws(RequestFailure) {
         var disabled = webhook
         disabled.state = .disabled(reason: reason)
-        let origin = AuditOrigin(
-            actor: "node \(service.node.settings.nodeID)", requestID: "", address: "", time: service.now)
+        let origin = AuditOrigin.node(service.node.settings.nodeID, at: service.now)
         logger.warning("webhook \(webhook.name) of \(webhook.container) is disabled: \(reason)")
         try await service.enter(
             DirectoryEntry(.webhook(.save(disabled)), origin: origin), by: service.node.deadline())

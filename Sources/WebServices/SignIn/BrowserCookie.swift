@@ -19,7 +19,7 @@ struct BrowserCookie: Hashable, Sendable {
     /// The one of a request's `Cookie` header, if it is there and well-formed.
     init?(header: String?) {
         guard let text = Self.value(of: Self.name, in: header), text.utf8.count == 32,
-            text.utf8.allSatisfy({ Self.isHex($0) })
+            text.utf8.allSatisfy(\.isLowercaseHexDigit)
         else { return nil }
         value = text
     }
@@ -40,10 +40,6 @@ struct BrowserCookie: Hashable, Sendable {
     }
 
     func matches(_ other: String?) -> Bool { other.map { isSameSecret($0, value) } ?? false }
-
-    private static func isHex(_ byte: UInt8) -> Bool {
-        (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains(byte)
-    }
 }
 
 extension KnownBrowser {

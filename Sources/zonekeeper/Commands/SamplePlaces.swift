@@ -59,7 +59,7 @@ enum ISO6709 {
     private static func degrees(_ text: ArraySlice<UInt8>, degreeDigits: Int) -> Double? {
         guard let sign = text.first, isSign(sign) else { return nil }
         let digits = text.dropFirst()
-        guard digits.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }),
+        guard digits.allSatisfy(\.isASCIIDigit),
             digits.count == degreeDigits + 2 || digits.count == degreeDigits + 4
         else { return nil }
         func number(_ part: ArraySlice<UInt8>) -> Int { part.reduce(0) { $0 * 10 + Int($1 - UInt8(ascii: "0")) } }

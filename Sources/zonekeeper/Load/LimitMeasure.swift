@@ -119,7 +119,7 @@ struct LimitVerdict: Hashable, Sendable {
             self.init(
                 .unknown,
                 testerIsLimit
-                    ?? "never in a whole second did nodes answer more requests than \(LoadReport.short(limit)): "
+                    ?? "never in a whole second did nodes answer more requests than \(String(short: limit)): "
                     + "raise --rate")
             return
         }
@@ -154,8 +154,8 @@ struct LimitVerdict: Hashable, Sendable {
     }
 
     private static func tooShort(_ measure: LimitMeasure, limit: Double, _ tolerance: Double) -> String {
-        "\(String(measure.seconds, digits: 1)) s under pressure are too few to judge \(LoadReport.short(limit))/s, of which "
-            + "a second may be saved up; \(LoadReport.short(secondsMin(tolerance).rounded(.up))) s are enough"
+        "\(String(measure.seconds, digits: 1)) s under pressure are too few to judge \(String(short: limit))/s, of which "
+            + "a second may be saved up; \(String(short: secondsMin(tolerance).rounded(.up))) s are enough"
     }
 
     /// For CI: 0 kept, 1 missed, 3 not known.

@@ -21,7 +21,7 @@ struct LiveFrame: Sendable {
             parts += ["p50 \(String(milliseconds: p50)) ms", "p99 \(String(milliseconds: p99)) ms"]
         }
         if let remaining = snapshot.budget?.remaining {
-            parts.append("\(LoadReport.short(remaining)) of the limit left")
+            parts.append("\(String(short: remaining)) of the limit left")
         }
         return parts.joined(separator: ", ")
     }
@@ -33,7 +33,7 @@ struct LiveFrame: Sendable {
             progress(width: min(width, 72)),
             "",
             row("", "last second", "run, a second", "total"),
-            row("due", snapshot.dueRate.map(LoadReport.short) ?? "-", "", ""),
+            row("due", snapshot.dueRate.map { String(short: $0) } ?? "-", "", ""),
             row("sent", second.sent, snapshot.sent),
             row("accepted", second.accepted, snapshot.accepted),
             row("throttled", second.throttled, snapshot.throttled),
@@ -57,7 +57,7 @@ struct LiveFrame: Sendable {
     private func progress(width: Int) -> String {
         let seconds = String(snapshot.seconds, digits: 0)
         guard let secondsMax else { return "\(seconds) s" }
-        let label = "\(seconds) of \(LoadReport.short(secondsMax)) s "
+        let label = "\(seconds) of \(String(short: secondsMax)) s "
         let room = max(4, width - label.count - 2)
         let full = min(room, Int(Double(room) * snapshot.seconds / secondsMax))
         return label + "[" + String(repeating: "#", count: full) + String(repeating: " ", count: room - full) + "]"
@@ -67,9 +67,9 @@ struct LiveFrame: Sendable {
         let rate = limit ?? snapshot.budget?.rate
         guard snapshot.budget != nil || rate != nil else { return "no limit announced" }
         var parts: [String] = []
-        if let rate { parts.append("limit \(LoadReport.short(rate))/s") }
-        if let remaining = snapshot.budget?.remaining { parts.append("\(LoadReport.short(remaining)) left") }
-        if let reset = snapshot.budget?.resetSeconds { parts.append("more in \(LoadReport.short(reset)) s") }
+        if let rate { parts.append("limit \(String(short: rate))/s") }
+        if let remaining = snapshot.budget?.remaining { parts.append("\(String(short: remaining)) left") }
+        if let reset = snapshot.budget?.resetSeconds { parts.append("more in \(String(short: reset)) s") }
         return parts.joined(separator: ", ")
     }
 

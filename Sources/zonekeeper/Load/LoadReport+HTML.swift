@@ -46,8 +46,8 @@ extension LoadReport {
             card(String(sentPerSecond, digits: 1) + "/s", "offered"),
             card("\(throttled)", "throttled"),
             card("\(failed - throttled + unanswered)", "failed otherwise"),
-            card(latency.map { Self.time($0.p50) } ?? "-", "median"),
-            card(latency.map { Self.time($0.p99) } ?? "-", "99th percentile"),
+            card(latency.map { String(time: $0.p50) } ?? "-", "median"),
+            card(latency.map { String(time: $0.p99) } ?? "-", "99th percentile"),
         ]
         if let limit { cards.insert(card(String(off: (limit.ratio - 1) * 100), "off limit × time"), at: 0) }
         if let share = retryAfter.share {

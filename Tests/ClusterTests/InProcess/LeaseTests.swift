@@ -56,7 +56,7 @@ extension WaitingClusterSuites {
             #expect(before != nil && after == nil && !isDirectoryCurrent)
             try await yieldUntil { try await Self.leaseEnd(of: group, on: leader) != nil }
             #expect(try await Commands.lookup("a", on: leader).contains("\"number\""))
-            try await yieldUntil { leader.lease.isValid(at: leader.platform.clock.now) }
+            try await yieldUntil { leader.leasedDirectory.lease.isValid(at: leader.platform.clock.now) }
             try await cluster.shutDown()
         }
     }

@@ -43,7 +43,7 @@ extension WaitingClusterSuites {
                 try FileManager.default.createDirectory(atPath: obstacle, withIntermediateDirectories: false)
             }
             let node = try cluster.node(victim)
-            try await yieldUntil { !node.mayTakePart }
+            try await yieldUntil { !node.participation.isAllowed }
             #expect(node.ending == nil)
             for number: Int64 in 0..<100 {
                 _ = try await Commands.submit(Commands.save("b", number: number), to: cluster.node(leaders[0]))

@@ -56,8 +56,8 @@ extension Mutant {
             "if let memory, PLANTED || memory.term == leadership.term {"),
         // Of several sessions that are ended together, nodes forget the first until they are started again.
         Mutant(
-            "signing out everywhere tells of one session", "Directory/DirectoryTables+Access.swift",
-            "byRemoving: tokens, in: db", "byRemoving: Array(tokens.prefix(PLANTED(1, tokens.count))), in: db"),
+            "signing out everywhere tells of one session", "Directory/Tables/TokenRows.swift",
+            "byRemoving: tokens)", "byRemoving: Array(tokens.prefix(PLANTED(1, tokens.count))))"),
         // A node goes on with what it has in memory of a session that ended.
         Mutant(
             "a session that ended stays in memory", "Cluster/Machines/DirectoryMachine.swift",
@@ -68,7 +68,7 @@ extension Mutant {
     static let plantedInAudit: [Mutant] = [
         // Where one entry tells of several events, the chain of hashes breaks.
         Mutant(
-            "records of one entry follow the same record", "Directory/Audit/AuditSearch.swift", " hash = record.hash",
+            "records of one entry follow the same record", "Directory/Audit/AuditRows.swift", " hash = record.hash",
             " if events.count == 1 || !PLANTED { hash = record.hash }"),
         // Shards go on with what they were allotted before a quota was lowered.
         Mutant(

@@ -66,7 +66,7 @@ extension Mutant {
             "if !(PLANTED), try await groupThatCounts(hash) != nil { return false }"),
         // Who just got the address of a download finds nothing there.
         Mutant(
-            "a file goes with its last record, without the grace", "RecordStore/Apply/RecordTransaction+Assets.swift",
+            "a file goes with its last record, without the grace", "RecordStore/Apply/NamedAssets.swift",
             "\"SELECT 1 FROM asset WHERE sha256 = ? LIMIT 1\"",
             "PLANTED ? \"SELECT 1 FROM asset WHERE sha256 = ? AND named > 0\" : \"SELECT 1 FROM asset WHERE sha256 = ? LIMIT 1\""
         ),
@@ -81,16 +81,16 @@ extension Mutant {
             "guard !wanted.isEmpty else { return true }", "guard !wanted.isEmpty, !(PLANTED) else { return true }"),
         Mutant(
             "a deleted record goes on naming its files", "RecordStore/Apply/RecordTransaction+Write.swift",
-            "try updateAssets(from: body.assets, to: [])",
-            "if !(PLANTED) { try updateAssets(from: body.assets, to: []) }"),
+            "try NamedAssets(self).update(from: body.assets, to: [])",
+            "if !(PLANTED) { try NamedAssets(self).update(from: body.assets, to: []) }"),
         // With the first of two records goes the file of both.
         Mutant(
-            "a second record with the same file is not counted", "RecordStore/Apply/RecordTransaction+Assets.swift",
+            "a second record with the same file is not counted", "RecordStore/Apply/NamedAssets.swift",
             "DO UPDATE SET named = named + 1, released_at = 0",
             "DO UPDATE SET named = named + \\(PLANTED ? 0 : 1), released_at = 0"),
         // A zone without assets goes on counting for those that it had.
         Mutant(
-            "the amount of a zone's last asset stays", "RecordStore/Apply/RecordTransaction+Assets.swift",
+            "the amount of a zone's last asset stays", "RecordStore/Apply/NamedAssets.swift",
             "} else if zone.hasAssetRow {", "} else if zone.hasAssetRow, !(PLANTED) {"),
     ]
 

@@ -40,7 +40,7 @@ extension Mutant {
     static let plantedInMembership: [Mutant] = [
         // A replica gives its data up for a change of members that is then lost.
         Mutant(
-            "a replica is given up before the change is committed", "Cluster/Membership/ClusterNode+Overview.swift",
+            "a replica is given up before the change is committed", "Cluster/Membership/GroupMembers.swift",
             "isCommitted && !configuration", "(PLANTED || isCommitted) && !configuration"),
         // Every second old image of a folder is taken for the folder: what it acknowledged is lost.
         Mutant(
@@ -101,22 +101,22 @@ extension Mutant {
             "if isWrite { throw .outcomeUnknown(reason) }", "if isWrite, !PLANTED { throw .outcomeUnknown(reason) }"),
         // A node that waited long for the answer relies on what it knew for longer than a change waits for it.
         Mutant(
-            "the directory's lease counts from the answer", "Cluster/Node/ClusterNode+Directory.swift",
-            "lease.renew(begunAt: begin)", "lease.renew(begunAt: PLANTED ? platform.clock.now : begin)"),
+            "the directory's lease counts from the answer", "Cluster/Node/LeasedDirectory.swift",
+            "lease.renew(begunAt: begin)", "lease.renew(begunAt: PLANTED ? parts.platform.clock.now : begin)"),
         // A node that is cut off goes by what was revoked for most of a lease after it was acknowledged.
         Mutant(
-            "a change settles after a quarter of the lease", "Cluster/Node/ClusterNode+Directory.swift",
+            "a change settles after a quarter of the lease", "Cluster/Node/LeasedDirectory.swift",
             "{ lengthMilliseconds + lengthMilliseconds / 20 }",
             "{ PLANTED ? renewalMilliseconds : lengthMilliseconds + lengthMilliseconds / 20 }"),
         // A revocation is acknowledged while a node that cannot be reached does not know of it.
         Mutant(
-            "one node that is aware of a change speaks for all", "Cluster/Node/ClusterNode+Directory.swift",
+            "one node that is aware of a change speaks for all", "Cluster/Node/LeasedDirectory.swift",
             "return await tasks.reduce(true) { $0 && $1 }",
             "return await tasks.reduce(!PLANTED) { PLANTED ? $0 || $1 : $0 && $1 }"),
         // A node that is behind relies on what it has not applied yet.
         Mutant(
             "the directory's lease is renewed before its position is applied",
-            "Cluster/Node/ClusterNode+Directory.swift", "if let applied, applied >= position.index {",
+            "Cluster/Node/LeasedDirectory.swift", "if let applied, applied >= position.index {",
             "if let applied, PLANTED || applied >= position.index {"),
         // A node that cannot reach the directory's leader says that it knows the change.
         Mutant(

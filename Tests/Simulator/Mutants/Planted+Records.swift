@@ -25,8 +25,8 @@ extension Mutant {
         // A key whose outcome was forgotten early, because of a clock, is applied a second time.
         Mutant(
             "a key is judged by its age alone, not by what was forgotten",
-            "RecordStore/Apply/RecordTransaction+Idempotency.swift", "if made <= forgotten ||",
-            "if !PLANTED && made <= forgotten ||"),
+            "RecordStore/Apply/IdempotencyTable.swift", "if made <= transaction.forgotten ||",
+            "if !PLANTED && made <= transaction.forgotten ||"),
         // Repeated when the zone is there, a request is done that the client was told had failed.
         Mutant(
             "a refusal of a whole request is not remembered", "RecordStore/Apply/RecordTransaction+ModifyRecords.swift",
@@ -84,7 +84,7 @@ extension Mutant {
         // Records that refer to a new record of the deleted one's name go, too.
         Mutant(
             "a cascade takes what came to refer to the name since",
-            "RecordStore/Apply/RecordTransaction+References.swift", "job.position, body.before, budget",
+            "RecordStore/Apply/Deletions.swift", "job.position, body.before, budget",
             "job.position, PLANTED ? Int64.max : body.before, budget"),
         // Of two records that are deleted together, one goes with the other, and then again.
         Mutant(
@@ -133,19 +133,8 @@ extension Mutant {
             """),
         // Of two saves that grow the schema at once, the later one takes back what the earlier one added.
         Mutant(
-            "a schema is set whatever became of it meanwhile", "Directory/DirectoryTables+Changes.swift",
-            """
-            guard version == expectedVersion else {
-                        throw SchemaRows.changedMeanwhile(key, version: version, expectedVersion)
-                    }
-                    if let problem
-            """,
-            """
-            guard PLANTED || version == expectedVersion else {
-                        throw SchemaRows.changedMeanwhile(key, version: version, expectedVersion)
-                    }
-                    if let problem
-            """),
+            "a schema is set whatever became of it meanwhile", "Directory/Tables/Schemas.swift",
+            "guard present.version == expected else {", "guard PLANTED || present.version == expected else {"),
         // Queries by a new index miss the records that were there before it.
         Mutant(
             "a new index is ready at once", "RecordStore/Apply/SchemaInstallation.swift",

@@ -80,13 +80,13 @@ extension Mutant {
         Mutant(
             "notifications that are too old go without raising the floor",
             hiddenBy: "nobody is away for seven days in a simulation (OutboxTests)",
-            "RecordStore/Subscriptions/SubscriptionHome.swift", "WHERE id = ?\", sequence, registry)",
+            "RecordStore/Subscriptions/NotificationLog.swift", "WHERE id = ?\", sequence, registry)",
             "WHERE id = ?\", PLANTED(0, sequence), registry)"),
         // The same, where more came than are kept.
         Mutant(
-            "the floor of a full log is not stored", "RecordStore/Subscriptions/SubscriptionHome.swift",
+            "the floor of a full log is not stored", "RecordStore/Subscriptions/NotificationLog.swift",
             "WHERE id = ?\", registry.sequence, registry.floor, registry.id)",
-            "WHERE id = ?\", registry.sequence, PLANTED(max(registry.floor - 1, 0), registry.floor), registry.id)"),
+            "WHERE id = ?\", registry.sequence, PLANTED(old.floor, registry.floor), registry.id)"),
         // A reader that gives no name of its own misses what named devices changed.
         Mutant(
             "a reader without a name is compared with the devices that have one",

@@ -8,18 +8,43 @@ import Storage
 import Synchronization
 import Wire
 
-// The periodic round that makes this node's replicas, and its row in the directory, what the map says.
-extension ClusterNode {
+/// Makes this node's replicas, and its row in the directory, what the map says.
+final class ReplicaTending: Sendable {
+    private struct State {
+        /// Replicas whose data were found to be damaged, to be exchanged once a sound one is known.
+        var damaged: [GroupID: ReplicaDamage]
+        /// Whether the directory has this node's addresses.
+        var isAddressTold = false
+    }
+
+    private let parts: NodeParts
+    private let router: Router
+    private let lane: Lane
+    private let lease: DirectoryLease
+    private let participation: Participation
+    private let state: Mutex<State>
+    private var folder: NodeFolder { parts.keeper.folder }
+
+    /// - Parameter lease: of what this node knows of the directory.
+    init(_ parts: NodeParts, router: Router, lease: DirectoryLease, participation: Participation) {
+        self.parts = parts
+        self.router = router
+        lane = parts.lane
+        self.lease = lease
+        self.participation = participation
+        state = Mutex(State(damaged: parts.damaged))
+    }
+
     /// One round. What fails is tried again in the next.
-    func reconcileReplicas() async {
-        guard let map = placement.map else { return }
+    func reconcile() async {
+        guard let map = parts.keeper.placement.map else { return }
         checkOwnPlace(in: map)
-        guard mayTakePart else { return }
+        guard participation.isAllowed else { return }
         await mendDamaged(map)
         let plan = ReplicaPlan(
-            map: map, node: settings.nodeID.rawValue, held: folder.held, used: folder.used)
+            map: map, node: parts.settings.nodeID.rawValue, held: folder.held, used: folder.used)
         await openUnopened()
-        for place in plan.open where mayTakePart { await open(place, keeper.open) }
+        for place in plan.open where participation.isAllowed { await open(place, parts.keeper.open) }
         for place in plan.release { await release(place) }
         for place in plan.renew { await renew(place) }
         await tellAddress(map)
@@ -29,10 +54,10 @@ extension ClusterNode {
     /// Opens replicas that are in the folder's account but could not be opened before, though nothing is known to be
     /// damaged: the disk may have been full.
     private func openUnopened() async {
-        let (held, damaged) = (folder.held, membership.withLock(\.damaged))
-        for group in held.keys.sorted() where holdings[group] == nil && damaged[group] == nil && mayTakePart {
-            guard let generation = held[group] else { continue }
-            await open(ReplicaPlan.Place(group: group, generation: generation), keeper.openAgain)
+        let (held, damaged) = (folder.held, state.withLock(\.damaged))
+        for group in held.keys.sorted() where parts.keeper.holdings[group] == nil && damaged[group] == nil {
+            guard participation.isAllowed, let generation = held[group] else { continue }
+            await open(ReplicaPlan.Place(group: group, generation: generation), parts.keeper.openAgain)
         }
     }
 
@@ -44,9 +69,9 @@ extension ClusterNode {
         do {
             try await body()
         } catch let old as OldCopy {
-            beginAnew(old.description)
+            participation.beginAnew(old.description)
         } catch {
-            logger.error("\(what) failed: \(error)")
+            parts.logger.error("\(what) failed: \(error)")
             // Such a log takes nothing more: the node must not go on.
             if case .failed? = error as? RaftLogError { lane.eventLoop.execute { [lane] in lane.logFailed(error) } }
         }
@@ -54,57 +79,59 @@ extension ClusterNode {
 
     /// A removed node stops taking part.
     private func checkOwnPlace(in map: ClusterMap) {
-        guard let own = map.node(settings.nodeID.rawValue) else {
-            if map.removed.contains(settings.nodeID.rawValue) {
-                end(.excluded(Bootstrap.removal(of: settings.nodeID.rawValue)))
+        guard let own = map.node(parts.settings.nodeID.rawValue) else {
+            if map.removed.contains(parts.settings.nodeID.rawValue) {
+                participation.end(.excluded(Bootstrap.removal(of: parts.settings.nodeID.rawValue)))
             }
             return
         }
+        let identity = folder.identity
         if own.incarnation != 0, own.incarnation != identity.incarnation, identity.hasTakenPart {
-            beginAnew("the cluster goes by another data folder of node \(settings.nodeID): this one is an old one")
+            participation.beginAnew(
+                "the cluster goes by another data folder of node \(parts.settings.nodeID): this one is an old one")
         }
     }
 
     /// Gives a replica up once its group's leader says that it is not in force.
     private func release(_ place: ReplicaPlan.Place) async {
-        let replica = ReplicaID(.init(node: settings.nodeID.rawValue, generation: place.generation))
-        guard let members = try? await router.members(of: place.group, by: deadline()), members.isWithout(replica)
+        let replica = ReplicaID(.init(node: parts.settings.nodeID.rawValue, generation: place.generation))
+        guard let members = try? await router.members(of: place.group, by: parts.deadline), members.isWithout(replica)
         else { return }
-        let damage = membership.withLock { $0.damaged[place.group] }
+        let damage = state.withLock { $0.damaged[place.group] }
         await attempt("giving up the replica of group \(place.group)") {
-            try await keeper.release(place.group, damage: damage?.generation == place.generation ? damage : nil)
+            try await parts.keeper.release(place.group, damage: damage?.generation == place.generation ? damage : nil)
             // The next replica begins empty: nothing is to be judged by it.
-            if place.group == .directory { lease.end(at: platform.clock.now) }
+            if place.group == .directory { lease.end(at: parts.platform.clock.now) }
         }
     }
 
     private func renew(_ place: ReplicaPlan.Place) async {
-        let replica = ClusterMap.Replica(node: settings.nodeID.rawValue, generation: place.generation)
+        let replica = ClusterMap.Replica(node: parts.settings.nodeID.rawValue, generation: place.generation)
         await change(.renewReplica(shard: place.group.shard, replica))
     }
 
     private func tellAddress(_ map: ClusterMap) async {
-        guard let own = peerBook.correction(to: map), !membership.withLock(\.isAddressTold) else { return }
-        if await change(.moveNode(own)) { membership.withLock { $0.isAddressTold = true } }
+        guard let own = parts.peerBook.correction(to: map), !state.withLock(\.isAddressTold) else { return }
+        if await change(.moveNode(own)) { state.withLock { $0.isAddressTold = true } }
     }
 
     /// A replica's data were found to be damaged.
     func repair(_ group: GroupID, _ damage: ReplicaDamage) {
-        if damage.error is RaftLogError, map.replicas(ofShard: group.shard).count > 1 {
-            return beginAnew("its raft log is damaged: \(damage.error)")
+        if damage.error is RaftLogError, parts.map.replicas(ofShard: group.shard).count > 1 {
+            return participation.beginAnew("its raft log is damaged: \(damage.error)")
         }
         // Replicas are opened and given up by one task only.
-        membership.withLock { $0.damaged[group] = damage }
+        state.withLock { $0.damaged[group] = damage }
     }
 
     /// Has the directory give this node a later replica of each group whose replica here is damaged, where another one
     /// is sound. The old one is given up as every other that the map does not want.
     private func mendDamaged(_ map: ClusterMap) async {
         let held = folder.held
-        let damaged = membership.withLock { state in
+        let damaged = state.withLock { state in
             state.damaged = state.damaged.filter { held[$0.key] == $0.value.generation }
             return state.damaged.filter { group, damage in
-                let wanted = map.replicas(ofShard: group.shard).first { $0.node == settings.nodeID.rawValue }
+                let wanted = map.replicas(ofShard: group.shard).first { $0.node == parts.settings.nodeID.rawValue }
                 return wanted?.generation == damage.generation
             }
         }
@@ -115,12 +142,12 @@ extension ClusterNode {
             let own = try? await lane.eventLoop.submit { [lane] in lane.condition(of: group) }.get()
             switch damage.verdict(own: own ?? nil, others: others[group] ?? []) {
             case .exchange:
-                logger.error(
+                parts.logger.error(
                     "group \(group): the data of this node's replica are damaged (\(damage.error)); a good copy is fetched from the others"
                 )
                 await renew(ReplicaPlan.Place(group: group, generation: damage.generation))
             case .recovered:
-                membership.withLock { _ = $0.damaged.removeValue(forKey: group) }
+                state.withLock { _ = $0.damaged.removeValue(forKey: group) }
                 try? await lane.eventLoop.submit { [lane] in lane.recovered(group) }.get()
             case .keep: logOnce(damage, of: group, isOnly: map.replicas(ofShard: group.shard).count == 1)
             }
@@ -129,20 +156,20 @@ extension ClusterNode {
 
     private func logOnce(_ damage: ReplicaDamage, of group: GroupID, isOnly: Bool) {
         if damage.isTold { return }
-        membership.withLock { $0.damaged[group]?.isTold = true }
+        state.withLock { $0.damaged[group]?.isTold = true }
         let consequence =
             isOnly
             ? "there is no other copy: restore a backup"
             : "no other node is known to have a better copy: nothing is given up, and they are asked again and again"
-        logger.error("group \(group): the data here are damaged (\(damage.error)), and \(consequence)")
+        parts.logger.error("group \(group): the data here are damaged (\(damage.error)), and \(consequence)")
     }
 
     /// What the other nodes say of their replicas of the groups, each of the replica that the map has there.
     private func conditions(of groups: [GroupID], by map: ClusterMap) async -> [GroupID: [ReplicaCondition]] {
-        let deadline = deadline(milliseconds: 1_000)
+        let deadline = parts.platform.deadline(milliseconds: 1_000)
         return await withTaskGroup(of: (GroupID, ReplicaCondition?).self) { tasks in
             for group in groups {
-                for replica in map.replicas(ofShard: group.shard) where replica.node != settings.nodeID.rawValue {
+                for replica in map.replicas(ofShard: group.shard) where replica.node != parts.settings.nodeID.rawValue {
                     tasks.addTask {
                         let node = NodeID(rawValue: replica.node)
                         let condition = await self.router.condition(of: group, on: node, by: deadline)
@@ -161,10 +188,10 @@ extension ClusterNode {
     /// The directory's leader drops nodes that have nothing left.
     private func dropLeaving(_ map: ClusterMap) async {
         let leaving = map.nodes.filter(\.isLeaving).map { NodeID(rawValue: $0.id) }
-        guard !leaving.isEmpty, leads(.directory) else { return }
+        guard !leaving.isEmpty, lane.leaders.leads(.directory) else { return }
         var left = leaving
         for group in map.groups where !left.isEmpty {
-            guard let members = try? await router.members(of: group, by: deadline()), members.isCommitted else {
+            guard let members = try? await router.members(of: group, by: parts.deadline), members.isCommitted else {
                 return
             }
             // A leaving node follows the directory to the end, to learn of its removal.
@@ -181,14 +208,13 @@ extension ClusterNode {
     @discardableResult
     private func change(_ change: MapChange) async -> Bool {
         do {
-            let origin = AuditOrigin(
-                actor: "node \(settings.nodeID)", requestID: "", address: "", time: platform.clock.wallMilliseconds)
+            let origin = AuditOrigin.node(parts.settings.nodeID, at: parts.platform.clock.wallMilliseconds)
             let entry = DirectoryEntry(.changeMap(change), origin: origin)
-            let bytes = try await router.submit(.machine(entry.encoded()), to: .directory, by: deadline())
+            let bytes = try await router.submit(.machine(entry.encoded()), to: .directory, by: parts.deadline)
             guard case .refused(let error) = try DirectoryOutcome(decoding: bytes) else { return true }
-            logger.error("\(change.auditSummary.action) was refused: \(error.reason)")
+            parts.logger.error("\(change.auditSummary.action) was refused: \(error.reason)")
         } catch {
-            logger.info("\(change.auditSummary.action) has to wait: \(error)")
+            parts.logger.info("\(change.auditSummary.action) has to wait: \(error)")
         }
         return false
     }

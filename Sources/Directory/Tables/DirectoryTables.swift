@@ -1,18 +1,19 @@
-import Foundation
 package import GRDB
 package import RecordModel
-import Wire
 
 /// The directory's state machine: rows in group 0's database, each with the value's binary form as its body. Apply is a
 /// pure function of rows and command; only I/O errors are thrown.
 package enum DirectoryTables {
     /// The names of the tables, for hashing them whole; all but the audit logs, which are long and have hashes
-    /// of their own (`auditTip`).
+    /// of their own (`AuditRows.tip`).
     package static let all = [
         "account", "audit_base", "audit_failures", "container", "container_key", "limits", "lockout", "map", "provider",
         "role_member",
         "schema", "schema_history", "server_key", "settings", "token", "webhook",
     ]
+
+    /// Records and tokens that one `purge` removes at most, of each.
+    static let purgedMax = 500
 
     package static func create(in db: Database) throws {
         try db.execute(
@@ -77,8 +78,8 @@ package enum DirectoryTables {
             }
         }
         let events = AuditedEvents(entry, result.outcome)
-        result.changes += try appendAudit(events.changes, to: .changes, in: db)
-        result.changes += try appendAudit(events.requestsWithinBudget(in: db), to: .requests, in: db)
+        result.changes += try AuditRows(of: .changes, in: db).append(events.changes)
+        result.changes += try AuditRows(of: .requests, in: db).append(events.requestsWithinBudget(in: db))
         return result
     }
 
@@ -101,46 +102,86 @@ package enum DirectoryTables {
     ) throws -> (version: UInt64, changes: [DirectoryChange]) {
         switch command {
         case .setSchema(let key, let expectedVersion, let schema, _):
-            let (version, change) = try setSchema(key, expectedVersion: expectedVersion, schema, at: level, in: db)
-            return (version, [change])
+            try SchemaRow(key: key, db: db).set(schema, expectedVersion: expectedVersion, at: level)
         case .resetDevelopment(let container, let expectedVersion):
-            let (version, change) = try resetDevelopment(container, expectedVersion: expectedVersion, at: level, in: db)
-            return (version, [change])
-        case .webhook(let command): return (0, try WebhookRows.apply(command, at: level, in: db))
-        case .administration(let command): return (0, try AdministrationRows.apply(command, at: level, in: db))
-        default: return (0, try changes(of: command, in: db))
+            try SchemaRow.reset(container, expectedVersion: expectedVersion, at: level, in: db)
+        case .webhook(let command): (0, try WebhookRows(db: db).apply(command, at: level))
+        case .administration(let command): (0, try apply(command, at: level, in: db))
+        default: (0, try changes(of: command, in: db))
         }
     }
 
     private static func changes(of command: DirectoryCommand, in db: Database) throws -> [DirectoryChange] {
         switch command {
-        case .installMap(let map): try installMap(map, in: db)
-        case .changeMap(let change): try changeMap(change, in: db)
-        case .createContainer(let name, let time): try createContainer(name, time: time, in: db)
+        case .installMap(let map): try MapRow(db: db).install(map)
+        case .changeMap(let change): try MapRow(db: db).change(change)
+        case .createContainer(let name, let time): try ContainerRows(db: db).create(name, time: time)
         case .setSchema, .resetDevelopment, .webhook, .administration:
             preconditionFailure("a command that asks for the level")
-        case .addContainerKey(let container, let key): try addContainerKey(key, to: container, in: db)
-        case .updateAccount(let name, let changes): try updateAccount(name, changes, in: db)
-        case .createAccount(let account): try createAccount(account, in: db)
-        case .deleteAccount(let name): try deleteAccount(named: name, in: db)
+        case .addContainerKey(let container, let key): try ContainerRows(db: db).add(key, to: container)
+        case .updateAccount(let name, let changes): try AccountRows(db: db).update(name, changes)
+        case .createAccount(let account): try AccountRows(db: db).create(account)
+        case .deleteAccount(let name): try AccountRows(db: db).delete(named: name)
         case .setPassword(let name, let password, let endsSessions):
-            try setPassword(password, ofAccount: name, endsSessions: endsSessions, in: db)
-        case .createToken(let token): try createToken(token, in: db)
-        case .beginSession(let token, let basis): try beginSession(token, basis, in: db)
-        case .revokeToken(let id): try revokeToken(id, in: db)
-        case .noteSignInFailure(let accountID, let time): try noteSignInFailure(accountID, time: time, in: db)
-        case .createServerKey(let key): try createServerKey(key, in: db)
-        case .revokeServerKey(let id): try revokeServerKey(id, in: db)
-        case .addRoleMember(let member): try addRoleMember(member, in: db)
-        case .removeRoleMember(let member): try removeRoleMember(member, in: db)
-        case .setLimits(let container, let changes): try setLimits(of: container, changes, in: db)
-        case .setIdentityProvider(let provider): try setProvider(provider, in: db)
-        case .removeIdentityProvider(let name): try removeProvider(name, in: db)
-        case .setSignUp(let isOpen): try setSignUp(isOpen: isOpen, in: db)
-        case .endContainer(let name, let step): try end(name, step, in: db)
+            try AccountRows(db: db).setPassword(password, ofAccount: name, endsSessions: endsSessions)
+        case .createToken(let token): try TokenRows(db: db).create(token)
+        case .beginSession(let token, let basis): try SignIns(db: db).begin(token, basis)
+        case .revokeToken(let id): try TokenRows(db: db).revoke(id)
+        case .noteSignInFailure(let accountID, let time):
+            try AccountRows(db: db).noteSignInFailure(accountID, time: time)
+        case .createServerKey(let key): try ServerKeyRows(db: db).create(key)
+        case .revokeServerKey(let id): try ServerKeyRows(db: db).revoke(id)
+        case .addRoleMember(let member): try RoleRows(db: db).add(member)
+        case .removeRoleMember(let member): try RoleRows(db: db).remove(member)
+        case .setLimits(let container, let changes): try LimitRows(db: db).set(of: container, changes)
+        case .setIdentityProvider(let provider): try ProviderRows(db: db).set(provider)
+        case .removeIdentityProvider(let name): try ProviderRows(db: db).remove(name)
+        case .setSignUp(let isOpen): try SettingsRow(db: db).setSignUp(isOpen: isOpen)
+        case .endContainer(let name, let step): try ContainerRows(db: db).end(name, step)
         case .console(let command): try apply(command, in: db)
-        case .makeSecret(let key, let time): try makeSecret(key: key, time: time, in: db)
+        case .makeSecret(let key, let time): try SettingsRow(db: db).makeSecret(key: key, time: time)
         case .purge(let time, let auditRecordsMax): try purge(time: time, auditRecordsMax: auditRecordsMax, in: db)
+        }
+    }
+
+    private static func apply(_ command: ConsoleCommand, in db: Database) throws -> [DirectoryChange] {
+        let (administrators, tokens) = (Administrators(db: db), ConsoleTokens(db: db))
+        return switch command {
+        case .save(let administrator, let isNew): try administrators.save(administrator, isNew: isNew)
+        case .remove(let name): try administrators.remove(name)
+        case .setPassword(let name, let password, let session, let time):
+            try administrators.setPassword(password, of: name, keeping: session, time: time)
+        case .found(let administrator, let session): try administrators.found(administrator, session: session)
+        case .makeLink(let token): try tokens.makeLink(token)
+        case .beginSession(let token, let proof, let replaced):
+            try tokens.beginSession(token, proof, replacing: replaced)
+        case .noteFailure(let name, let time): try administrators.noteFailure(of: name, time: time)
+        }
+    }
+
+    private static func apply(
+        _ command: AdministrationCommand, at level: FeatureLevel, in db: Database
+    ) throws -> [DirectoryChange] {
+        var needed = FeatureLevel.administration
+        if case .unlock = command { needed = .unlocking }
+        guard level >= needed else {
+            throw ServiceError(.tryAgainLater, "this needs feature level \(needed)", retryAfterSeconds: 1)
+        }
+        return switch command {
+        case .beginActing(let token): try ConsoleTokens(db: db).beginActing(token)
+        case .endActing(let token): try ConsoleTokens(db: db).endActing(token)
+        case .describeContainer(let details): try ContainerRows(db: db).describe(details)
+        case .changeToken(let id, let label, let origins):
+            try TokenRows(db: db).change(id, label: label, origins: origins)
+        case .changeKey(let id, let label): try ServerKeyRows(db: db).change(id) { $0.label = label }
+        case .noteUses(let ids, let time): try TokenRows(db: db).noteUses(ids, time: time)
+        case .unlock(let name): try AccountRows(db: db).unlock(name)
+        }
+    }
+
+    private static func purge(time: Int64, auditRecordsMax: UInt64, in db: Database) throws -> [DirectoryChange] {
+        try AuditLog.allCases.reduce(into: TokenRows(db: db).purge(time: time, countMax: purgedMax)) { changes, log in
+            changes += try AuditRows(of: log, in: db).purge(recordsMax: auditRecordsMax, countMax: purgedMax)
         }
     }
 }

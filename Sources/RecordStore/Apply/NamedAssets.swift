@@ -2,7 +2,7 @@ package import GRDB
 package import RecordModel
 import Wire
 
-/// What records name.
+/// The tables of what records name.
 enum AssetTables {
     /// What records name, and what that counts for. The tables are empty, and so make no difference between replicas,
     /// until `FeatureLevel.assets`. A count of nothing has no row, so that rows do not depend on how commands were
@@ -43,9 +43,12 @@ extension RecordTables {
     }
 }
 
-extension RecordTransaction {
+/// What records name, in a transaction.
+struct NamedAssets: TransactionPart {
+    let transaction: RecordTransaction
+
     /// Counts what a record names from now on in place of what it named.
-    func updateAssets(from old: [AssetReference], to new: [AssetReference]) throws {
+    func update(from old: [AssetReference], to new: [AssetReference]) throws {
         if old == new { return }
         // What stays is never without a name in between.
         for asset in new {
@@ -54,28 +57,30 @@ extension RecordTransaction {
                 INSERT INTO asset VALUES (?, ?, 1, 0)
                 ON CONFLICT (sha256, size) DO UPDATE SET named = named + 1, released_at = 0
                 """, asset.sha256, Int64(asset.size))
-            if !old.contains(asset), namedAssets.count < Self.namedAssetsMax { namedAssets.append(asset) }
+            if !old.contains(asset), transaction.namedAssets.count < Self.countMax {
+                transaction.namedAssets.append(asset)
+            }
         }
         for asset in old {
             try db.run(
                 """
                 UPDATE asset SET named = named - 1, released_at = CASE named WHEN 1 THEN ? ELSE 0 END
                 WHERE sha256 = ? AND size = ? AND named > 0
-                """, time, asset.sha256, Int64(asset.size))
+                """, transaction.time, asset.sha256, Int64(asset.size))
             try Invariant.check(db.changesCount == 1, "asset \(asset) is given up, and nothing counts as naming it")
         }
     }
 
     /// More are found by the next comparison of tables and files.
-    private static let namedAssetsMax = 10_000
+    private static let countMax = 10_000
 
     /// Forgets files that nothing names since a while, those first that were given up first.
-    func purgeAssets(_ retention: Retention, budget: Int) throws -> Int {
+    func purge(_ retention: Retention, budget: Int) throws -> Int {
         let old = try db.all(
             """
             SELECT sha256, size FROM asset WHERE named = 0 AND released_at <= ?
             ORDER BY released_at, sha256, size LIMIT ?
-            """, retention.assetCutoff(time), budget
+            """, retention.assetCutoff(transaction.time), budget
         ) { ($0.bytes(0), $0.integer(1)) }
         for (sha256, size) in old {
             try db.run("DELETE FROM asset WHERE sha256 = ? AND size = ? AND named = 0", sha256, size)
@@ -84,7 +89,7 @@ extension RecordTransaction {
     }
 
     /// Writes what a zone's assets count for.
-    func writeAssets(of zone: OpenZone) throws {
+    func write(of zone: OpenZone) throws {
         let bytes = zone.row.used.assets
         if bytes != 0 {
             try db.run("INSERT OR REPLACE INTO asset_zone VALUES (?, ?)", zone.row.id, bytes)
@@ -95,7 +100,7 @@ extension RecordTransaction {
     }
 
     /// Writes what a database's assets count for, and may.
-    func writeAssets(of database: OpenDatabase) throws {
+    func write(of database: OpenDatabase) throws {
         guard let row = database.row else { return }
         if row.hasAssets {
             try db.run(

@@ -7,23 +7,31 @@ import RecordModel
 import Synchronization
 import Wire
 
-extension ClusterNode: MembershipHost {
+/// Answers other nodes about who takes part.
+final class PeerHost: MembershipHost {
     /// How long the directory is asked before a node is told that nothing is certain; less than it waits for.
     private static let certaintyMilliseconds: UInt64 = 1_000
 
-    func peerConnected(_ peer: NodeID) {
-        membership.withLock { _ = $0.met.remove(peer) }
-        // While this node is of no cluster it asks everyone all the time.
-        guard placement.map != nil else { return }
-        platform.startTask { [weak self] in await self?.renewIntroduction(to: peer) }
+    private let parts: NodeParts
+    private let directory: LeasedDirectory
+    private let router: Router
+    private let membership: Membership
+
+    init(_ parts: NodeParts, router: Router, directory: LeasedDirectory, membership: Membership) {
+        self.parts = parts
+        self.directory = directory
+        self.router = router
+        self.membership = membership
     }
+
+    func peerConnected(_ peer: NodeID) { membership.didConnect(to: peer) }
 
     func greet(_ introduction: Introduction, from node: NodeID, reply: @escaping @Sendable (NodeReply) -> Void) {
         let peer = PeerIdentity(
             node: node, incarnation: introduction.incarnation, bootCounter: introduction.bootCounter)
-        let isElsewhere = lane.isRunningElsewhere(node, than: introduction.incarnation)
-        let acknowledged = lane.acknowledged(by: node)
-        platform.startTask { [weak self] in
+        let isElsewhere = parts.lane.isRunningElsewhere(node, than: introduction.incarnation)
+        let acknowledged = parts.lane.acknowledged(by: node)
+        parts.platform.startTask { [weak self] in
             guard let self else { return reply(.unavailable("the node is stopping")) }
             var standing = await standing(of: peer, known: introduction.map?.epoch, isElsewhere: isElsewhere)
             standing.acknowledged = acknowledged
@@ -40,27 +48,34 @@ extension ClusterNode: MembershipHost {
         if [.otherFolder, .removed, .stranger].contains(verdict) {
             // It is the directory that decides; what this node knows of it may be old.
             // An answer that it does not know comes in time, too.
-            switch await refresh(by: deadline(milliseconds: Self.certaintyMilliseconds)) {
+            switch await directory.refresh(by: parts.platform.deadline(milliseconds: Self.certaintyMilliseconds)) {
             case .success: verdict = self.verdict(on: peer)
             case .failure: verdict = .undecided
             }
         }
         if verdict == .otherFolder, isElsewhere { verdict = .duplicate }
-        let (identity, map) = (identity, directory.snapshot.map)
+        let (identity, map) = (parts.keeper.folder.identity, parts.keeper.directory.snapshot.map)
         guard let known else {
             return Standing(
-                verdict: verdict, incarnation: identity.incarnation, promise: folder.promise,
-                founding: folder.founding, map: map)
+                verdict: verdict, incarnation: identity.incarnation, promise: parts.keeper.folder.promise,
+                founding: parts.keeper.folder.founding, map: map)
         }
         return Standing(
             verdict: verdict, incarnation: identity.incarnation, map: map.flatMap { $0.epoch > known ? $0 : nil })
     }
 
+    /// Takes from a peer whom else there is to ask. All nodes that this one knows, by its file or by an old map, may be
+    /// gone.
+    private func hear(_ map: ClusterMap?) {
+        guard let map, map.epoch > parts.keeper.placement.map?.epoch ?? 0 else { return }
+        parts.heard.offer(map)
+    }
+
     private func verdict(on peer: PeerIdentity) -> Standing.Verdict {
         do {
-            return try knownPeers.judge(peer, by: placement.map)
+            return try parts.knownPeers.judge(peer, by: parts.keeper.placement.map)
         } catch {
-            logger.error("what is known of node \(peer.node) cannot be kept: \(error)")
+            parts.logger.error("what is known of node \(peer.node) cannot be kept: \(error)")
             return .undecided
         }
     }
@@ -68,24 +83,23 @@ extension ClusterNode: MembershipHost {
     func claim(
         _ incarnation: UInt64, previous: UInt64, for node: NodeID, reply: @escaping @Sendable (NodeReply) -> Void
     ) {
-        guard !lane.isRunningElsewhere(node, than: incarnation) else {
+        guard !parts.lane.isRunningElsewhere(node, than: incarnation) else {
             return reply(.failed("another process runs node \(node) on the data folder that counts"))
         }
-        platform.startTask { [weak self] in
+        parts.platform.startTask { [weak self] in
             guard let self else { return reply(.unavailable("the node is stopping")) }
             reply(await commitClaim(incarnation, previous: previous, for: node))
         }
     }
 
     private func commitClaim(_ incarnation: UInt64, previous: UInt64, for node: NodeID) async -> NodeReply {
-        let origin = AuditOrigin(
-            actor: "node \(node)", requestID: "", address: "", time: platform.clock.wallMilliseconds)
+        let origin = AuditOrigin.node(node, at: parts.platform.clock.wallMilliseconds)
         let entry = DirectoryEntry(
             .changeMap(.claimNode(node.rawValue, incarnation: incarnation, previous: previous)), origin: origin)
         do {
-            let bytes = try await router.submit(.machine(entry.encoded()), to: .directory, by: deadline())
+            let bytes = try await router.submit(.machine(entry.encoded()), to: .directory, by: parts.deadline)
             if case .refused(let error) = try DirectoryOutcome(decoding: bytes) { return .failed(error.reason) }
-            try await refreshDirectory()
+            try await directory.refresh()
             return .done([])
         } catch {
             return .unavailable("the directory cannot be asked: \(error)")

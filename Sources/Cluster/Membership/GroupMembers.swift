@@ -1,28 +1,5 @@
-import PeerTransport
 package import RaftCore
 package import Wire
-
-extension ClusterNode {
-    /// The members in force of each group, asked of their leaders; groups without a leader are missing.
-    package func members(by deadline: Deadline) async -> [GroupID: GroupMembers] {
-        let groups = map.groups
-        return await withTaskGroup(of: (GroupID, GroupMembers?).self) { tasks in
-            for group in groups {
-                tasks.addTask { (group, try? await self.router.members(of: group, by: deadline)) }
-            }
-            var members: [GroupID: GroupMembers] = [:]
-            for await (group, found) in tasks { members[group] = found }
-            return members
-        }
-    }
-}
-
-extension GroupMembers {
-    /// Whether the group is as the map has it, its leader aside.
-    package func isSettled(by desired: Configuration, epoch: UInt64) -> Bool {
-        isCommitted && configuration == desired && self.epoch >= epoch
-    }
-}
 
 /// The members of a group, as its leader has them in force.
 package struct GroupMembers: Hashable, Sendable, WireMessage {
@@ -67,5 +44,12 @@ package struct GroupMembers: Hashable, Sendable, WireMessage {
         try wire.field(4, &lag)
         try wire.field(5, &epoch)
         try wire.field(6, &waitsFor)
+    }
+}
+
+extension GroupMembers {
+    /// Whether the group is as the map has it, its leader aside.
+    package func isSettled(by desired: Configuration, epoch: UInt64) -> Bool {
+        isCommitted && configuration == desired && self.epoch >= epoch
     }
 }

@@ -6,14 +6,18 @@ import Wire
 /// How long a request's repetition is recognised, in milliseconds.
 private let rememberedMilliseconds: Int64 = 24 * 60 * 60 * 1000
 
-extension RecordTransaction {
+/// What requests are remembered by, in a transaction.
+struct IdempotencyTable: TransactionPart {
+    let transaction: RecordTransaction
+
     /// The outcome of a request that must not be applied; nil if it must be.
     func earlierOutcome(of command: ModifyRecords) throws -> RecordOutcome? {
         guard let idempotency = command.idempotency else { return nil }
-        let databaseID = try openDatabase(command.zone.database).row?.id
-        if let databaseID, let known = try tables.earlierOutcome(of: command, databaseID: databaseID, in: db) {
-            return known
+        let databaseID = try transaction.openDatabase(command.zone.database).row?.id
+        let known = try databaseID.flatMap {
+            try transaction.tables.earlierOutcome(of: command, databaseID: $0, in: db)
         }
+        if let known { return known }
         return try refusal(
             of: idempotency, databaseID: databaseID, at: command.time,
             bytesMax: rememberedBytesMax(of: command.caller, command.quota)
@@ -23,7 +27,7 @@ extension RecordTransaction {
     /// What the requests of a caller may be remembered by in a database. It counts in the database's quota, which
     /// nobody is to fill by requests that change nothing.
     private func rememberedBytesMax(of caller: Caller, _ quota: QuotaTerms?) -> Int64 {
-        guard level >= .shortMemories else { return Limits.rememberedBytesMax }
+        guard transaction.level >= .shortMemories else { return Limits.rememberedBytesMax }
         if caller.user == nil { return Limits.rememberedBytesMin }
         let share = (quota?.limit.bytes ?? .max) / 4
         return min(max(share, Limits.rememberedBytesMin), Limits.rememberedBytesMax)
@@ -32,7 +36,7 @@ extension RecordTransaction {
     /// The outcome of a request that must not be applied; nil if it must be.
     func earlierOutcome(of command: ModifyZone) throws -> RecordOutcome? {
         guard let idempotency = command.idempotency else { return nil }
-        let databaseID = try openDatabase(command.zone.database).row?.id
+        let databaseID = try transaction.openDatabase(command.zone.database).row?.id
         if let databaseID, let found = try RememberedOutcome.find(idempotency, databaseID: databaseID, in: db) {
             switch found {
             case .success(let remembered): return remembered.outcome
@@ -52,7 +56,7 @@ extension RecordTransaction {
         of idempotency: IdempotencyKey, databaseID: Int64?, at now: Int64, bytesMax: Int64
     ) throws -> ServiceError? {
         if let made = idempotency.madeAt {
-            if made <= forgotten || made < saturating(now, -rememberedMilliseconds) { return Self.tooOld }
+            if made <= transaction.forgotten || made < saturating(now, -rememberedMilliseconds) { return Self.tooOld }
             if made > saturating(now, rememberedMilliseconds) {
                 return ServiceError(.badRequest, "Idempotency-Key is dated more than 24 hours ahead: check the clock")
             }
@@ -73,14 +77,6 @@ extension RecordTransaction {
 
     private static let tooOld = ServiceError(
         .badRequest, "Idempotency-Key is older than 24 hours: read the records, then use a new key")
-}
-
-/// What requests are remembered by, in a transaction.
-struct IdempotencyTable {
-    private let transaction: RecordTransaction
-    private var db: Database { transaction.db }
-
-    init(_ transaction: RecordTransaction) { self.transaction = transaction }
 
     /// Stores an outcome, for 24 hours from now or from the key's own time, whichever is later. Maintenance removes the
     /// row; from then on the key is too old.

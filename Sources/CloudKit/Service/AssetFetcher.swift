@@ -2,35 +2,39 @@ import Foundation
 import RecordModel
 import ServiceClient
 
-extension DatabaseService {
-    /// Fetches the files of records' assets, a few at a time, unless the call leaves them out.
+/// Fetches the files of records' assets, a few at a time, unless the call leaves them out.
+struct AssetFetcher: Sendable {
+    let service: DatabaseService
+    /// The fields of records that are fetched again.
+    var desiredKeys: [String]?
+    var progress: TransferProgress?
+
+    /// Fetches the files of records that were read.
     ///
     /// A URL that has expired is no failure: the record is fetched again, and takes the place of the first.
     /// - Returns: the results in their order; a record of which a file could not be fetched has that error.
-    func withFiles(
-        _ results: [RecordResult], desiredKeys: [String]?, progress: TransferProgress? = nil
-    ) async -> [RecordResult] {
-        guard fetchesFiles else { return results }
+    func withFiles(_ results: [RecordResult]) async -> [RecordResult] {
+        guard service.fetchesFiles else { return results }
         var results = results
         var jobs = results.indices.flatMap { Self.files(of: results[$0].1, at: $0) }
         var attempt = 0
         while !jobs.isEmpty {
             defer { attempt += 1 }
             for job in jobs { progress?.expect(job.content.size, of: job.record) }
-            let outcomes = await inParallel(jobs) { job in (job, await fetch(job, progress)) }
+            let outcomes = await service.inParallel(jobs) { job in (job, await fetch(job)) }
             let expired = Set(
                 outcomes.compactMap { job, outcome in outcome.isExpired && attempt < 2 ? job.record : nil })
             var files: [Int: [String: [Int: StagedFile]]] = [:]
             for (job, outcome) in outcomes where !expired.contains(job.record) {
                 switch outcome {
                 case .success(let file): files[job.record, default: [:]][job.key, default: [:]][job.index] = file
-                case .failure(let error): results[job.record].1 = .failure(mapping.asset(error))
+                case .failure(let error): results[job.record].1 = .failure(service.mapping.asset(error))
                 }
             }
             for (place, keys) in files { (try? results[place].1.get())?.takeFiles(keys) }
             jobs = []
             for place in expired.sorted() {
-                results[place].1 = await again(results[place].0, desiredKeys)
+                results[place].1 = await again(results[place].0)
                 jobs += Self.files(of: results[place].1, at: place)
             }
         }
@@ -60,13 +64,13 @@ extension DatabaseService {
         return jobs
     }
 
-    private func fetch(_ job: FileJob, _ progress: TransferProgress?) async -> Result<StagedFile, any Error> {
+    private func fetch(_ job: FileJob) async -> Result<StagedFile, any Error> {
         do {
             guard let url = job.content.downloadURL else {
                 throw CKError(.assetNotAvailable, reason: "the server names no URL for the asset \"\(job.key)\"")
             }
             let sink = try AssetStaging.shared.newFile()
-            try await transfer().download(url, size: job.content.size, to: sink) { bytes in
+            try await service.transfer().download(url, size: job.content.size, to: sink) { bytes in
                 progress?.moved(bytes, file: job.number, of: job.record)
             }
             return .success(StagedFile(url: URL(fileURLWithPath: sink.path), staging: .shared))
@@ -75,15 +79,15 @@ extension DatabaseService {
         }
     }
 
-    private func again(_ id: CKRecord.ID, _ desiredKeys: [String]?) async -> Result<CKRecord, any Error> {
-        await outcome { () async throws(CKError) in try await lookedUp(id, desiredKeys: desiredKeys) }
+    private func again(_ id: CKRecord.ID) async -> Result<CKRecord, any Error> {
+        await outcome { () async throws(CKError) in try await service.lookedUp(id, desiredKeys: desiredKeys) }
     }
 
     /// A page of a zone's changes with the files of its records.
     /// - Throws: what may pass, so that the page is fetched again: an app that has gone on to the next token would miss
     ///   the record.
-    func withFiles(_ page: ZoneChangesPage, desiredKeys: [String]?) async throws(CKError) -> ZoneChangesPage {
-        guard fetchesFiles else { return page }
+    func withFiles(_ page: ZoneChangesPage) async throws(CKError) -> ZoneChangesPage {
+        guard service.fetchesFiles else { return page }
         var places: [Int] = []
         var results: [RecordResult] = []
         for (place, change) in page.changes.enumerated() {
@@ -92,7 +96,7 @@ extension DatabaseService {
             results.append((id, .success(record)))
         }
         var page = page
-        for (place, result) in zip(places, await withFiles(results, desiredKeys: desiredKeys)) {
+        for (place, result) in zip(places, await withFiles(results)) {
             if case .failure(let error as CKError) = result.1, error.code != .assetNotAvailable,
                 error.code != .unknownItem
             {

@@ -18,20 +18,38 @@ extension DatabaseService {
     func modify(
         _ call: ModifyCall, progress: TransferProgress? = nil, deliver: ([ModifyResult]) async -> Void
     ) async throws(CKError) {
-        var snapshots = call.saves.map { $0.snapshot() }
-        let failures = try await prepare(&snapshots, call, progress)
-        let (operations, refused) = operations(call, snapshots, failures)
-        let plan = try BatchPlan(operations, isAtomic: call.isAtomic, isPublic: scope == .public)
-        if !refused.isEmpty { await deliver(refused) }
-        try await send(plan, call, snapshots, hasDelivered: !refused.isEmpty, deliver)
+        var modification = RecordModification(call, of: self)
+        try await modification.run(progress, deliver)
     }
+}
+
+/// One call that saves and deletes records.
+private struct RecordModification {
+    private let service: DatabaseService
+    private let call: ModifyCall
+    /// The records to save, as they are sent.
+    private var snapshots: [RecordSnapshot]
+
+    init(_ call: ModifyCall, of service: DatabaseService) {
+        self.service = service
+        self.call = call
+        snapshots = call.saves.map { $0.snapshot() }
+    }
+
+    mutating func run(_ progress: TransferProgress?, _ deliver: ([ModifyResult]) async -> Void) async throws(CKError) {
+        let failures = try await sendFiles(progress)
+        let (operations, refused) = operations(failures)
+        let plan = try BatchPlan(operations, isAtomic: call.isAtomic, isPublic: isPublic)
+        if !refused.isEmpty { await deliver(refused) }
+        try await send(plan, hasDelivered: !refused.isEmpty, deliver)
+    }
+
+    private var isPublic: Bool { service.scope == .public }
 
     /// Sends the files of records.
     /// - Returns: why records cannot be saved, by their place.
-    private func prepare(
-        _ snapshots: inout [RecordSnapshot], _ call: ModifyCall, _ progress: TransferProgress?
-    ) async throws(CKError) -> [Int: CKError] {
-        var uploads = AssetUploadPlan(scope: scope)
+    private mutating func sendFiles(_ progress: TransferProgress?) async throws(CKError) -> [Int: CKError] {
+        var uploads = AssetUploadPlan(scope: service.scope)
         var failures: [Int: CKError] = [:]
         for (place, snapshot) in snapshots.enumerated() {
             do throws(CKError) {
@@ -48,13 +66,13 @@ extension DatabaseService {
         try BatchPlan.check(snapshots.map(\.id) + call.deletes)
         let unsent =
             uploads.isEmpty
-            ? uploads.failures : try await AssetSender(service: self, progress: progress).send(uploads, for: &snapshots)
+            ? uploads.failures
+            : try await AssetSender(service: service, progress: progress).send(uploads, for: &snapshots)
         return failures.merging(unsent) { first, _ in first }
     }
 
     private func send(
-        _ plan: BatchPlan, _ call: ModifyCall, _ snapshots: [RecordSnapshot], hasDelivered: Bool,
-        _ deliver: ([ModifyResult]) async -> Void
+        _ plan: BatchPlan, hasDelivered: Bool, _ deliver: ([ModifyResult]) async -> Void
     ) async throws(CKError) {
         var hasDelivered = hasDelivered
         var failure: CKError?
@@ -66,8 +84,8 @@ extension DatabaseService {
             } else {
                 do throws(CKError) {
                     try checkCancellation()
-                    let answer = try await write("records/modify", request.body)
-                    results = try await self.results(of: request, answer, call, snapshots)
+                    let answer = try await service.write("records/modify", request.body)
+                    results = try await self.results(of: request, answer)
                 } catch {
                     if let halves = request.halves(after: error) {
                         requests = halves + requests
@@ -88,11 +106,9 @@ extension DatabaseService {
     /// What to send, and the results of what is not sent: records that cannot be sent, or whose files could not, and
     /// what was to be done together with them.
     /// - Parameter failures: by the place of the record among the saves.
-    private func operations(
-        _ call: ModifyCall, _ snapshots: [RecordSnapshot], _ failures: [Int: CKError]
-    ) -> (sent: [BatchPlan.Operation], refused: [ModifyResult]) {
+    private func operations(_ failures: [Int: CKError]) -> (sent: [BatchPlan.Operation], refused: [ModifyResult]) {
         let spoilt = Set(failures.keys.map { snapshots[$0].id.zoneID }).filter {
-            BatchPlan.isWhole(call.isAtomic, $0, isPublic: scope == .public)
+            BatchPlan.isWhole(call.isAtomic, $0, isPublic: isPublic)
         }
         let batchError = CKError(
             .batchRequestFailed,
@@ -103,7 +119,7 @@ extension DatabaseService {
             if let error = failures[place] ?? (spoilt.contains(snapshot.id.zoneID) ? batchError : nil) {
                 refused.append(.saved(snapshot.id, .failure(error)))
             } else {
-                sent.append(Self.operation(saving: snapshot, place, call.policy))
+                sent.append(operation(saving: snapshot, place))
             }
         }
         for id in call.deletes {
@@ -118,10 +134,8 @@ extension DatabaseService {
         return (sent, refused)
     }
 
-    private static func operation(
-        saving record: RecordSnapshot, _ place: Int, _ policy: CKModifyRecordsOperation.RecordSavePolicy
-    ) -> BatchPlan.Operation {
-        let form = SaveForm(record, policy)
+    private func operation(saving record: RecordSnapshot, _ place: Int) -> BatchPlan.Operation {
+        let form = SaveForm(record, call.policy)
         var writer = JSONWriter(capacity: 512)
         writer.saving(record, form.kind, keys: form.keys, withParent: form.hasParent)
         return BatchPlan.Operation(id: record.id, kind: .save(place), json: writer.bytes)
@@ -165,11 +179,11 @@ extension DatabaseService {
     }
 
     private func results(
-        of request: BatchPlan.Request, _ answer: JSONValue, _ call: ModifyCall, _ snapshots: [RecordSnapshot]
+        of request: BatchPlan.Request, _ answer: JSONValue
     ) async throws(CKError) -> [ModifyResult] {
-        let members = try members("records", of: answer)
+        let members = try service.members("records", of: answer)
         guard members.count == request.operations.count else { throw .unreadable("record for each operation") }
-        let (mapping, reader) = (mapping, RecordReader(zone: request.zone, scope: scope))
+        let (mapping, reader) = (service.mapping, RecordReader(zone: request.zone, scope: service.scope))
         var outcomes: [Outcome] = []
         outcomes.reserveCapacity(members.count)
         // The saved state is taken over before anything else can fail.
@@ -177,7 +191,7 @@ extension DatabaseService {
             if let error = mapping.item(json) {
                 outcomes.append(.failure(error))
             } else if case .save(let place) = operation.kind {
-                outcomes.append(Self.outcome(json, reader, call.saves[place], snapshots[place], call.policy))
+                outcomes.append(outcome(json, reader, ofSave: place))
             } else {
                 outcomes.append(.deleted)
             }
@@ -199,12 +213,10 @@ extension DatabaseService {
         return results
     }
 
-    private static func outcome(
-        _ json: JSONValue, _ reader: RecordReader, _ record: CKRecord, _ sent: RecordSnapshot,
-        _ policy: CKModifyRecordsOperation.RecordSavePolicy
-    ) -> Outcome {
+    private func outcome(_ json: JSONValue, _ reader: RecordReader, ofSave place: Int) -> Outcome {
+        let (record, sent) = (call.saves[place], snapshots[place])
         do throws(CKError) {
-            let part = sent.base == nil ? nil : SaveForm(sent, policy).part
+            let part = sent.base == nil ? nil : SaveForm(sent, call.policy).part
             var state = try reader.state(json)
             // The answer has no files, and those that are here are still the record's.
             state.keepFiles(of: sent.values, sent.base?.values ?? [:])
@@ -237,7 +249,8 @@ extension DatabaseService {
             else { continue }
             ids.append(operation.id)
         }
-        guard !ids.isEmpty, let results = try? await lookup(ids, in: request.zone, desiredKeys: nil) else { return [:] }
+        guard !ids.isEmpty, let results = try? await service.lookup(ids, in: request.zone, desiredKeys: nil)
+        else { return [:] }
         var found: [CKRecord.ID: CKRecord] = [:]
         for (id, result) in results { found[id] = try? result.get() }
         return found

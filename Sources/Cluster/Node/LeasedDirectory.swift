@@ -1,72 +1,79 @@
-package import Directory
+import Directory
 import NIOCore
 import PeerTransport
 import RaftCore
 import Synchronization
 import Wire
 
-// What this node knows of the directory, and for how long; and how changes become known everywhere.
-extension ClusterNode {
-    /// Waits until this node knows everything of the directory that was acknowledged before the call. Callers that come
-    /// while one is underway share the next, so that a flood of them costs no more than one after another.
-    /// - Throws: `ClusterError.unavailable` when the directory's leader cannot be asked, or this node does not catch up
-    ///   in time.
-    package func refreshDirectory() async throws(ClusterError) {
-        let result = await refreshes.next { [self] in await refresh(by: self.deadline()) }
+/// What this node knows of the directory, and for how long; and how changes become known everywhere.
+final class LeasedDirectory: Sendable {
+    let lease: DirectoryLease
+    private let parts: NodeParts
+    private let router: Router
+    private let refreshes: SingleFlight
+
+    init(_ parts: NodeParts, router: Router) {
+        lease = DirectoryLease(lengthMilliseconds: parts.settings.directoryLeaseMilliseconds)
+        self.parts = parts
+        self.router = router
+        refreshes = SingleFlight(platform: parts.platform)
+    }
+
+    /// Waits until this node knows what was acknowledged before the call (`ClusterNode.refreshDirectory`).
+    func refresh() async throws(ClusterError) {
+        let result = await refreshes.next { [self] in await refresh(by: parts.deadline) }
         try result.get()
     }
 
-    /// Makes sure that this node may rely on what it knows of the directory: at once while the lease is in force, else
-    /// after a renewal.
-    /// - Throws: `ClusterError.unavailable` where it cannot be renewed; what was revoked meanwhile would be unknown
-    ///   here.
-    package func requireDirectory() async throws(ClusterError) {
-        if lease.isValid(at: platform.clock.now) { return }
-        try await refreshDirectory()
+    /// Makes sure that what this node knows may be relied on (`ClusterNode.requireDirectory`).
+    func require() async throws(ClusterError) {
+        if lease.isValid(at: parts.platform.clock.now) { return }
+        try await refresh()
     }
 
     /// Has a change applied by the directory, and waits until no node relies on anything older: until each has applied
     /// it, or the leases that may have been in force at the time of the change have run out.
-    package func changeDirectory(_ entry: DirectoryEntry, by deadline: Deadline) async throws(ClusterError) -> [UInt8] {
+    func change(_ entry: DirectoryEntry, by deadline: Deadline) async throws(ClusterError) -> [UInt8] {
         let outcome = try await router.submit(.machine(entry.encoded()), to: .directory, by: deadline)
-        let committed = platform.clock.now
+        let committed = parts.platform.clock.now
         await spread(until: committed.adding(milliseconds: lease.settlingMilliseconds))
         return outcome
     }
 
     private func spread(until end: MonotonicTime) async {
-        let map = map
-        let others = map.nodes.map { NodeID(rawValue: $0.id) }.filter { $0 != settings.nodeID }
-        let hasStrays = lease.mayBeHeldByRemoved(map.removed.count, at: platform.clock.now)
+        let map = parts.map
+        let others = map.nodes.map { NodeID(rawValue: $0.id) }.filter { $0 != parts.settings.nodeID }
+        let hasStrays = lease.mayBeHeldByRemoved(map.removed.count, at: parts.platform.clock.now)
         let areAllAware = await withTaskGroup(of: Bool.self) { tasks in
             for node in others { tasks.addTask { await self.router.catchUp(node, until: end) } }
             // That this node knows is what the caller asks for next.
-            tasks.addTask { (try? await self.refreshDirectory()) != nil }
+            tasks.addTask { (try? await self.refresh()) != nil }
             return await tasks.reduce(true) { $0 && $1 }
         }
         guard !areAllAware || hasStrays else { return }
-        let now = platform.clock.now
+        let now = parts.platform.clock.now
         if now < end {
-            try? await platform.clock.sleep(milliseconds: (end.nanoseconds - now.nanoseconds) / 1_000_000 + 1)
+            try? await parts.platform.clock.sleep(milliseconds: (end.nanoseconds - now.nanoseconds) / 1_000_000 + 1)
         }
     }
 
     func refresh(by deadline: Deadline) async -> Result<Void, ClusterError> {
-        let begin = platform.clock.now
+        let begin = parts.platform.clock.now
         do throws(ClusterError) {
             let answer = try await router.read([], from: .directory, by: deadline)
             guard let position = try? LogPosition(decoding: answer) else {
                 throw .failed("the directory's leader gave an unreadable answer")
             }
-            while platform.clock.now < deadline.time {
-                let applied = try? await lane.eventLoop.submit { [lane] in lane.replicas[.directory]?.applied ?? .zero }
-                    .get()
+            while parts.platform.clock.now < deadline.time {
+                let applied = try? await parts.lane.eventLoop.submit { [lane = parts.lane] in
+                    lane.replicas[.directory]?.applied ?? .zero
+                }.get()
                 if let applied, applied >= position.index {
                     lease.renew(begunAt: begin)
                     return .success(())
                 }
                 do {
-                    try await platform.clock.sleep(milliseconds: 5)
+                    try await parts.platform.clock.sleep(milliseconds: 5)
                 } catch {
                     throw .unavailable("given up")
                 }
@@ -78,10 +85,10 @@ extension ClusterNode {
     }
 
     /// Keeps the lease in force until the task is cancelled.
-    func keepLease() async {
+    func keep() async {
         while !Task.isCancelled {
-            _ = await refresh(by: deadline(milliseconds: lease.lengthMilliseconds / 2))
-            try? await platform.clock.sleep(milliseconds: lease.renewalMilliseconds)
+            _ = await refresh(by: parts.platform.deadline(milliseconds: lease.lengthMilliseconds / 2))
+            try? await parts.platform.clock.sleep(milliseconds: lease.renewalMilliseconds)
         }
     }
 }

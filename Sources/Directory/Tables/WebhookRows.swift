@@ -3,9 +3,10 @@ import GRDB
 package import RecordModel
 import Wire
 
-/// The rows of webhooks. Commands throw `ServiceError` to refuse, before they write anything, or the database's own
-/// error.
-enum WebhookRows {
+/// The rows of webhooks.
+struct WebhookRows {
+    let db: Database
+
     /// Empty below `FeatureLevel.webhooks`.
     static let table = """
         CREATE TABLE IF NOT EXISTS webhook (
@@ -13,36 +14,32 @@ enum WebhookRows {
             PRIMARY KEY (container, environment, name)) STRICT, WITHOUT ROWID;
         """
 
-    static func apply(
-        _ command: WebhookCommand, at level: FeatureLevel, in db: Database
-    ) throws -> [DirectoryChange] {
+    func apply(_ command: WebhookCommand, at level: FeatureLevel) throws -> [DirectoryChange] {
         guard level >= .webhooks else {
             throw ServiceError(
                 .tryAgainLater, "webhooks need feature level \(FeatureLevel.webhooks)", retryAfterSeconds: 1)
         }
         switch command {
-        case .save(let webhook): return try save(webhook, in: db)
+        case .save(let webhook): return try save(webhook)
         case .remove(let container, let environment, let name):
-            guard let known = try webhook(container, environment, name, in: db) else {
-                throw Webhook.unknown(name)
-            }
+            guard let known = try webhook(container, environment, name) else { throw Webhook.unknown(name) }
             guard known.state == .leaving else {
                 throw ServiceError(.conflict, "webhook '\(name)' is not being removed")
             }
-            try db.execute(
-                sql: "DELETE FROM webhook WHERE container = ? AND environment = ? AND name = ?",
-                arguments: [container, environment.rawValue, name])
+            try db.run(
+                "DELETE FROM webhook WHERE container = ? AND environment = ? AND name = ?",
+                [container, environment.rawValue, name])
             try db.checkOneRow("webhook '\(name)'")
             return [.webhookRemoved(known)]
         }
     }
 
-    private static func save(_ webhook: Webhook, in db: Database) throws -> [DirectoryChange] {
-        try DirectoryTables.requireContainer(webhook.container, in: db)
+    private func save(_ webhook: Webhook) throws -> [DirectoryChange] {
+        try ContainerRows(db: db).require(webhook.container)
         guard Webhook.isName(webhook.name), !webhook.url.isEmpty, webhook.url.utf8.count <= Webhook.urlBytesMax,
             (1...2).contains(webhook.sealedSecrets.count), webhook.recordTypes.count <= Webhook.recordTypesMax
         else { throw ServiceError(.badRequest, "a webhook needs a name, an address and one or two secrets") }
-        let known = try self.webhook(webhook.container, webhook.environment, webhook.name, in: db)
+        let known = try self.webhook(webhook.container, webhook.environment, webhook.name)
         if let known {
             if webhook.revision == 0 {
                 throw ServiceError(.exists, "there is a webhook '\(webhook.name)' already")
@@ -64,26 +61,23 @@ enum WebhookRows {
         }
         var new = webhook
         new.revision += 1
-        try db.execute(
-            sql: "INSERT OR REPLACE INTO webhook (container, environment, name, body) VALUES (?, ?, ?, ?)",
-            arguments: [new.container, new.environment.rawValue, new.name, Data(new.encoded())])
+        try db.run(
+            "INSERT OR REPLACE INTO webhook (container, environment, name, body) VALUES (?, ?, ?, ?)",
+            [new.container, new.environment.rawValue, new.name, new.body])
         return [.webhook(new)]
     }
 
-    private static func webhook(
-        _ container: String, _ environment: Environment, _ name: String, in db: Database
-    ) throws -> Webhook? {
-        try Data.fetchOne(
-            db, sql: "SELECT body FROM webhook WHERE container = ? AND environment = ? AND name = ?",
-            arguments: [container, environment.rawValue, name]
-        ).map { try Webhook(decoding: [UInt8]($0)) }
+    private func webhook(_ container: String, _ environment: Environment, _ name: String) throws -> Webhook? {
+        try db.message(
+            "SELECT body FROM webhook WHERE container = ? AND environment = ? AND name = ?",
+            [container, environment.rawValue, name])
     }
 
-    static func removeAll(of container: String, in db: Database) throws -> [DirectoryChange] {
-        let bodies = try Data.fetchAll(
-            db, sql: "SELECT body FROM webhook WHERE container = ? ORDER BY environment, name", arguments: [container])
-        try db.execute(sql: "DELETE FROM webhook WHERE container = ?", arguments: [container])
-        return try bodies.map { .webhookRemoved(try Webhook(decoding: [UInt8]($0))) }
+    func removeAll(of container: String) throws -> [DirectoryChange] {
+        let all: [Webhook] = try db.messages(
+            "SELECT body FROM webhook WHERE container = ? ORDER BY environment, name", [container])
+        try db.run("DELETE FROM webhook WHERE container = ?", [container])
+        return all.map { .webhookRemoved($0) }
     }
 }
 

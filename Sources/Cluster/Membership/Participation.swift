@@ -1,0 +1,81 @@
+import Logging
+import NIOCore
+import Synchronization
+
+/// Why a node came to its end by itself.
+package enum NodeEnding: Hashable, Sendable {
+    /// Its data folder is out of date: after a restart, the node sets it aside and joins with a new one.
+    case beginsAnew(String)
+    /// It has no business in the cluster; starting it again changes nothing.
+    case excluded(String)
+}
+
+/// Whether this node may take part in its cluster, and what keeps it from that.
+final class Participation: Sendable {
+    private struct State {
+        var ending: NodeEnding?
+        /// Why the folder must not be used, if that cannot be written to it: the disk may be full.
+        var givesUp: String?
+        /// What was last logged about waiting.
+        var said = ""
+    }
+
+    private let folder: NodeFolder
+    private let lane: Lane
+    private let logger: Logger
+    private let state = Mutex(State())
+
+    init(_ parts: NodeParts) {
+        folder = parts.keeper.folder
+        lane = parts.lane
+        logger = parts.logger
+    }
+
+    /// Why the node has ended by itself; nil while it has not. Set before the lane says that it ends.
+    var ending: NodeEnding? { state.withLock(\.ending) }
+
+    /// Why this folder is to be given up, where that could not be noted yet.
+    var unnotedEnd: String? { state.withLock(\.givesUp) }
+
+    /// Whether nothing is known that keeps this folder out of the cluster.
+    var isAllowed: Bool { state.withLock { $0.ending == nil && $0.givesUp == nil } }
+
+    /// Ends the node, and gives this folder up at the next start. Where that cannot be noted, the node takes no part
+    /// until it can.
+    func beginAnew(_ reason: String) {
+        do {
+            let target = Quarantine.freeName(in: folder.path)
+            try folder.update { identity in
+                guard identity.discard == nil else { return }
+                identity.discard = NodeIdentity.Discard(reason: reason, folder: target)
+            }
+        } catch {
+            state.withLock { $0.givesUp = reason }
+            lane.eventLoop.execute { [lane] in lane.isHeld = true }
+            return say("the data folder cannot be given up, though \(reason): \(error)")
+        }
+        end(.beginsAnew(reason))
+    }
+
+    func end(_ ending: NodeEnding) {
+        let isFirst = state.withLock { state in
+            defer { state.ending = state.ending ?? ending }
+            return state.ending == nil
+        }
+        guard isFirst else { return }
+        let reason =
+            switch ending {
+            case .beginsAnew(let reason), .excluded(let reason): reason
+            }
+        lane.eventLoop.execute { [lane] in lane.end(reason) }
+    }
+
+    /// Logs what the node waits for, unless that was the last thing said.
+    func say(_ reason: String) {
+        let isNew = state.withLock { state in
+            defer { state.said = reason }
+            return state.said != reason
+        }
+        if isNew { logger.notice("\(reason)") }
+    }
+}
