@@ -7,7 +7,7 @@ import re
 from playwright.sync_api import expect
 
 from conftest import PASSWORD
-from keys import Keys
+from keys import Keys, Mouse
 
 
 def test_a_container_is_made_once(server, open_page):
@@ -211,6 +211,31 @@ def test_all_users_subscriptions_are_listed_and_counted_by_type(restaurants, ope
     expect(table.locator("tbody tr")).to_have_count(1)
     keys.enter(page.get_by_role("button", name="Everybody"), "Shift+Tab")
     expect(types.get_by_role("cell")).to_have_text(["Query Public Restaurant", "2", "2"])
+
+
+def test_types_of_subscriptions_are_counted_for_long_only_when_that_is_asked_for(restaurants, open_page):
+    asked, page = [], open_page(restaurants.address("usage"))
+    found = {"types": [{"database": "public", "subscriptionType": "query", "recordType": "Restaurant", "subscriptions": 3, "users": 2}], "next": "x"}
+
+    def answer(route):
+        [seconds] = re.findall("seconds=([0-9]+)", route.request.url)
+        asked.append(int(seconds))
+        if len(asked) == 1:
+            route.fulfill(status=500, json={"uuid": "01A20B3B", "serverErrorCode": "INTERNAL_ERROR", "reason": "A shard cannot be read."})
+        else:
+            route.fulfill(json=found)
+
+    page.route("**/admin/1/subscriptions?*types=true*", answer)
+    Mouse(page).go("Subscriptions")
+    alert = page.get_by_role("alert").filter(has_text="A shard cannot be read.")
+    alert.get_by_role("button", name="Retry").click()
+    types = page.get_by_role("table", name="Subscriptions by type")
+    expect(types).to_be_visible()
+    expect(alert).to_have_count(0)
+    for name, seconds in (("Count all", [1, 1, 60]), ("Count all", [1, 1, 60, 60]), ("Refresh", [1, 1, 60, 60, 1])):
+        with page.expect_response("**/admin/1/subscriptions?*types=true*"):
+            page.get_by_role("button", name=name).click()
+        assert asked == seconds
 
 
 def test_the_cluster_shows_its_node_and_leaders(server, open_page):

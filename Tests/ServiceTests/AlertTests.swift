@@ -77,10 +77,10 @@ struct AlertTests {
             [0x0A, 21, 0x0A, 5] + Array("clock".utf8) + [0x10, 1, 0x1A, 0, 0x28, 3, 0x32, 0, 0x38, 0, 0x40, 0, 0x50, 0]
         #expect(AlertFindings([AlertFinding(.clock, on: 1, -2)]).encoded() == released)
         #expect(try AlertFindings(decoding: released).findings == [AlertFinding(.clock, on: 1, -2)])
-        #expect(NodeInquiry.alerts(of: []).encoded() == [0x58, 1])
+        #expect(NodeInquiry.alerts(of: nil).encoded() == [0x58, 1])
         // What the field says that 0.1.0 does not know is passed over there.
         #expect(NodeInquiry.alerts(of: ["c"]).encoded().starts(with: [0x58, 1]))
-        for containers in [[], ["a"], ["a", "b"]] {
+        for containers in [nil, [], ["a"], ["a", "b"]] {
             let inquiry = NodeInquiry.alerts(of: containers)
             #expect(try NodeInquiry(decoding: inquiry.encoded()) == inquiry)
         }
@@ -123,5 +123,37 @@ struct AlertTests {
         let found = [Self.finding(.errors, of: "a"), Self.finding(.errors, of: "b"), Self.finding(.clock)]
         #expect(AlertFindings(found, of: ["b"]).findings.map(\.container) == ["", "b"])
         #expect(AlertFindings(found).findings.count == 3)
+        // An administrator of no container is told of the nodes alone.
+        let many = (0...AlertFindings.perRuleMax).map { Self.finding(.errors, of: "c\($0)", isWrong: true) }
+        let none = AlertFindings(many + found, of: [])
+        #expect(none.findings.map(\.rule) == [.clock] && none.leftOut == 0)
+    }
+
+    @Test("what another node finds right by a later look is not wrong, also where all have too much to tell")
+    func laterLook() async {
+        let containers = (0..<2 * AlertFindings.perRuleMax).map { "c\($0)" }
+        func look(at time: Int64, isWrong: @escaping (Int, AlertRule) -> Bool) -> [AlertFinding] {
+            [AlertRule.publicData, .transfer].flatMap { rule in
+                containers.enumerated().map { number, container in
+                    var finding = Self.finding(rule, of: container, isWrong: isWrong(number, rule))
+                    (finding.environment, finding.time) = (.production, time)
+                    return finding
+                }
+            }
+        }
+        // The first node finds the first half wrong by one rule, and the others by the other.
+        let early = look(at: 1) { ($0 < AlertFindings.perRuleMax) == ($1 == .publicData) }
+        let nodes = [early, look(at: 2) { _, _ in false }]
+        for asked in [nil, containers] {
+            let found = await AlertAdministration.findings(of: asked) { containers in
+                nodes.enumerated().map { number, findings in
+                    NodeAnswer(node: UInt64(number + 1), answer: .success(AlertFindings(findings, of: containers)))
+                }
+            }.found
+            #expect(found.count { $0.since != nil } >= 2 * AlertFindings.perRuleMax)
+            for rule in [AlertRule.publicData, .transfer] {
+                #expect(AlertAdministration.current(found.filter { $0.rule == rule }).allSatisfy { $0.since == nil })
+            }
+        }
     }
 }

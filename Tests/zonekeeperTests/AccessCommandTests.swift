@@ -160,15 +160,22 @@ struct AccessCommandTests {
                 + #""alertClockMilliseconds","ofContainers":false,"threshold":0,"source":"cluster","state":"off","#
                 + #""alerts":[]}],"nodes":[{"node":2},{"node":3,"problem":"node 3 cannot be reached"}],"#
                 + #""leftOut":7,"unknownRules":["gravity","tides"]}"#)
-        let text = AlertsCommand.text(answer, hasRules: false)
+        let text = AlertsCommand.text(answer, hasRules: false, isOfOne: false)
         let lines = text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
         #expect(lines[0] == "A group elects (elections, ticket)")
         #expect(lines[1].hasPrefix("    firing  since ") && lines[1].hasSuffix("  node 2  9 elections  group 3"))
         #expect(lines[2...4] == ["    Look.", "", "3 rules: 1 firing, 1 ok, 1 off"])
-        #expect(lines[5].hasPrefix("7 more alerts") && lines[6].hasSuffix("gravity, tides"))
+        #expect(lines[5] == "7 more alerts are not told" && lines[6].hasSuffix("gravity, tides"))
         #expect(lines[7].contains("node 3 cannot be reached"))
-        let all = AlertsCommand.text(answer, hasRules: true)
+        let all = AlertsCommand.text(answer, hasRules: true, isOfOne: false)
         #expect(all.contains("at most 10 %, for 5 minutes") && all.contains("off") && all.hasSuffix(text))
+        // Where one container was named, naming one does not help.
+        let errors = try json(
+            #"{"rules":[{"name":"errors","ofContainers":true,"alerts":[{"node":1,"since":0}]}],"nodes":[],"leftOut":7}"#
+        )
+        let hint = "--one-container"
+        #expect(AlertsCommand.text(errors, hasRules: false, isOfOne: false).contains(hint))
+        #expect(!AlertsCommand.text(errors, hasRules: false, isOfOne: true).contains(hint))
     }
 
     @Test("An explanation says what refuses, why, and when that passes")

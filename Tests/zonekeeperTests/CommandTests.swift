@@ -217,6 +217,14 @@ struct CommandTests {
         let nothing = try json(#"{"version":4,"changes":[],"kept":[]}"#)
         #expect(SchemaPlanReport(nothing, isDryRun: false).text == "nothing to change: the schema is at version 4")
         #expect(SchemaPlanReport(nothing, isDryRun: true).text == "nothing to change: the schema is at version 4")
+        let reset = try json(
+            #"{"container":"c","version":4,"records":1200,"changes":[{"change":"add role R"}],"kept":[]}"#)
+        #expect(
+            SchemaResetCommand.text(reset, isDryRun: true) == """
+                would delete the records of all users: 1,200 now
+                would add role R
+                nothing was changed (--dry-run)
+                """)
     }
 
     @Test("A schema is shown with how far its indexes are built")

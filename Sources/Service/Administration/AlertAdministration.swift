@@ -57,15 +57,11 @@ package struct AlertAdministration: Sendable {
             _ = try await administration.directory(with: container)
         }
         async let around = service.alerts.lookAround(from: service)
-        let containers = container.map { [$0] } ?? access.containers ?? []
-        let answers = await ask(of: containers)
-        var found = answers.flatMap { $0.value?.findings ?? [] }
-        // Another node may have looked later, and not have told of what is right.
-        let full = Set(found.filter { $0.rule.isOfStorage && $0.since != nil }.map(\.container))
-        if containers.isEmpty, answers.count > 1, !full.isEmpty {
-            found += await ask(of: full.sorted()).flatMap { $0.value?.findings ?? [] }.filter(\.rule.isOfStorage)
+        let inquiries = NodeInquiries(service: service)
+        let (answers, told) = await Self.findings(of: container.map { [$0] } ?? access.containers) { containers in
+            await inquiries.askAll(.alerts(of: containers))
         }
-        found += await around
+        let found = told + (await around)
         let visible = found.filter { finding in
             guard finding.rule.isOfContainers else { return true }
             return container.map { $0 == finding.container }
@@ -79,12 +75,30 @@ package struct AlertAdministration: Sendable {
             unknownRules: Set(answers.flatMap { $0.value?.unknownRules ?? [] }).sorted())
     }
 
-    private func ask(of containers: [String]) async -> [NodeAnswer<AlertFindings>] {
-        await NodeInquiries(service: service).askAll(.alerts(of: containers))
+    /// What all nodes answer, and all that they find. One may have looked at storage later than another that finds it
+    /// wrong, and have left out what is right: of such containers all are asked again, of so few at once that nothing
+    /// is left out.
+    static func findings(
+        of containers: [String]?, ask: @escaping @Sendable ([String]?) async -> [NodeAnswer<AlertFindings>]
+    ) async -> (answers: [NodeAnswer<AlertFindings>], found: [AlertFinding]) {
+        let answers = await ask(containers)
+        var found = answers.flatMap { $0.value?.findings ?? [] }
+        let max = AlertFindings.containersMax
+        guard answers.count > 1, containers.map({ $0.count > max }) ?? true else { return (answers, found) }
+        let full = Set(found.filter { $0.rule.isOfStorage && $0.since != nil }.map(\.container)).sorted()
+        await withTaskGroup(of: [NodeAnswer<AlertFindings>].self) { parts in
+            for start in stride(from: 0, to: full.count, by: max) {
+                parts.addTask { await ask(Array(full[start...].prefix(max))) }
+            }
+            for await part in parts {
+                found += part.flatMap { $0.value?.findings ?? [] }.filter(\.rule.isOfStorage)
+            }
+        }
+        return (answers, found)
     }
 
     /// What environments hold is known to every node that counts their requests: the latest look is right.
-    private static func current(_ findings: [AlertFinding]) -> [AlertFinding] {
+    static func current(_ findings: [AlertFinding]) -> [AlertFinding] {
         guard let rule = findings.first?.rule, rule.isOfStorage else { return findings }
         let places = Dictionary(grouping: findings) {
             TelemetryPlace(container: $0.container, environment: $0.environment)

@@ -35,6 +35,9 @@ package struct SchemaAdministration: Sendable {
         /// From how many records each change of a dry run takes something; those are missing that take nothing, or
         /// where it could not be found out.
         package var losses: [SchemaChange: SchemaLoss] = [:]
+        /// Of a dry run of a reset: how many records the environment has, which would all go; nil where it could not be
+        /// found out.
+        package var records: Int64?
     }
 
     let administration: Administration
@@ -126,7 +129,7 @@ package struct SchemaAdministration: Sendable {
         let plan = SchemaPlan(from: current.schema, to: production.schema, mode: .replace)
         var change = Change(key: key, plan: plan, version: current.version, generation: current.generation)
         if options.isDryRun {
-            change.losses = await SchemaLoss.all(of: plan, in: key, service)
+            change.records = await SchemaLoss.sums(of: key, service)?.records
             return change
         }
         change.version = try await administration.change(

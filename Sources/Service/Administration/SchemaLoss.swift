@@ -21,14 +21,8 @@ package struct SchemaLoss: Hashable, Sendable {
         of plan: SchemaPlan, in key: SchemaKey, _ service: RecordService
     ) async -> [SchemaChange: SchemaLoss] {
         let changes = plan.changes.filter(\.losesData)
-        guard !changes.isEmpty else { return [:] }
-        var sums = QuotaAmounts.zero
+        guard !changes.isEmpty, let sums = await sums(of: key, service) else { return [:] }
         var lost: [SchemaChange: Int64] = [:]
-        do throws(RequestFailure) {
-            try await visit(key, .sums, service) { sums = sums + $0.used }
-        } catch {
-            return [:]
-        }
         var isExact = sums.records <= countedMax && sums.bytes <= countedBytesMax
         if isExact {
             do throws(RequestFailure) {
@@ -47,6 +41,17 @@ package struct SchemaLoss: Hashable, Sendable {
             uniqueKeysWithValues: changes.map { change in
                 (change, SchemaLoss(records: isExact ? lost[change] ?? 0 : sums.records, isExact: isExact))
             })
+    }
+
+    /// What all databases of an environment hold; nil where the shards cannot be asked.
+    static func sums(of key: SchemaKey, _ service: RecordService) async -> QuotaAmounts? {
+        var sums = QuotaAmounts.zero
+        do throws(RequestFailure) {
+            try await visit(key, .sums, service) { sums = sums + $0.used }
+        } catch {
+            return nil
+        }
+        return sums
     }
 
     private static func records(of type: TypeUsage, with field: String?) -> Int64 {

@@ -74,6 +74,8 @@ struct AlertFindings: Hashable, Sendable, WireMessage {
 
     /// Findings of one rule that a node tells of.
     static let perRuleMax = 100
+    /// Of so many containers nothing is left out: a rule finds one thing at most in each environment.
+    static let containersMax = perRuleMax / Environment.allCases.count
 
     private var told: [Told] = []
     /// Findings that are wrong and are not told, as there are too many of their rules.
@@ -82,11 +84,9 @@ struct AlertFindings: Hashable, Sendable, WireMessage {
     static var blank: Self { Self([]) }
 
     /// Of each rule those that are wrong come first, and then those that are nearest to it.
-    /// - Parameter containers: whose findings are asked for, beside those of the node itself; empty: of all.
-    init(_ found: [AlertFinding], of containers: [String] = []) {
-        let asked = found.filter {
-            containers.isEmpty || !$0.rule.isOfContainers || containers.contains($0.container)
-        }
+    /// - Parameter containers: whose findings are asked for, beside those of the node itself; nil: of all.
+    init(_ found: [AlertFinding], of containers: [String]? = nil) {
+        let asked = found.filter { !$0.rule.isOfContainers || containers?.contains($0.container) ?? true }
         for rule in AlertRule.allCases {
             var findings = asked.filter { $0.rule == rule }
             if findings.count > Self.perRuleMax { findings.sort { $0.urgency < $1.urgency } }

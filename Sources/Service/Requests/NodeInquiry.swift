@@ -16,8 +16,8 @@ enum NodeInquiry: Hashable, Sendable {
     case health
     /// What it knows of its jobs.
     case jobs(JobInquiry)
-    /// What its rules of alerts come to: of these containers, or of all where there is none.
-    case alerts(of: [String])
+    /// What its rules of alerts come to: of these containers, beside the node's own; nil: of all.
+    case alerts(of: [String]?)
 }
 
 extension NodeInquiry: WireUnion {
@@ -32,7 +32,7 @@ extension NodeInquiry: WireUnion {
         case .alerts(let containers):
             // Earlier builds know the first field only, and tell of all containers.
             writer.field(11, true)
-            if !containers.isEmpty { writer.parts(12, containers) }
+            if let containers { writer.parts(12, containers) }
         }
     }
 
@@ -44,8 +44,8 @@ extension NodeInquiry: WireUnion {
         case 4: self = try reader.parts { .telemetry($0) }
         case 5: self = try reader.flag(.health)
         case 10: self = try reader.parts { .jobs($0) }
-        case 11: self = try reader.flag(.alerts(of: []))
-        case 12: self = try reader.parts { .alerts(of: $0) }
+        case 11: self = try reader.flag(.alerts(of: nil))
+        case 12: self = try reader.parts { (containers: [String]) in .alerts(of: containers) }
         default: return nil
         }
     }

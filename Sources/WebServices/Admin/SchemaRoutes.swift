@@ -144,6 +144,7 @@ struct SchemaRoutes {
             writer.member("version", count: change.version)
             writer.member("applied", !isDryRun)
             if showsGeneration { writer.member("generation", count: change.generation) }
+            if let records = change.records { writer.member("records", integer: records) }
             Self.write(change.plan, change.losses, to: &writer)
         }
     }

@@ -23,11 +23,11 @@ struct AlertsCommand: ClientCommand {
         let response = try await connection.administer(
             "GET", "alerts", parameters: ["container": oneContainer ? try connection.container() : nil])
         let json = try response.json()
-        try show(response, Self.text(json, hasRules: rules))
+        try show(response, Self.text(json, hasRules: rules, isOfOne: oneContainer))
         if json.amount("firing") != 0 { throw ExitCode.failure }
     }
 
-    static func text(_ json: JSONValue, hasRules: Bool) -> String {
+    static func text(_ json: JSONValue, hasRules: Bool, isOfOne: Bool) -> String {
         let rules = json["rules"]?.array ?? []
         var lines: [String] = []
         if hasRules { lines += [table(of: rules), ""] }
@@ -39,7 +39,11 @@ struct AlertsCommand: ClientCommand {
         }
         lines.append(summary(of: rules))
         if let leftOut = json.amount("leftOut") {
-            lines.append("\(leftOut) more alerts are not told: name one container with --one-container")
+            let isOfContainers = rules.contains {
+                $0["ofContainers"] == .bool(true) && $0["alerts"]?.array?.isEmpty == false
+            }
+            let hint = isOfContainers && !isOfOne ? ": of one container, --one-container tells all" : ""
+            lines.append("\(leftOut) more alerts are not told" + hint)
         }
         if let unknown = json["unknownRules"]?.array?.compactMap(\.string) {
             let names = unknown.joined(separator: ", ")

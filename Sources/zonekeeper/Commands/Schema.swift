@@ -389,12 +389,20 @@ struct SchemaResetCommand: ClientCommand {
             parameters: [
                 "container": container, "dryRun": dryRun.parameter, "confirm": dryRun ? nil : container,
             ])
-        let json = try response.json()
-        let end =
-            dryRun
-            ? "nothing was changed (--dry-run)"
-            : "the development environment of \(container) is empty; its schema has version \(json.text("version")) now"
-        try show(response, (SchemaPlanReport(json, isDryRun: dryRun).steps + [end]).joined(separator: "\n"))
+        try show(response, Self.text(try response.json(), isDryRun: dryRun))
+    }
+
+    static func text(_ json: JSONValue, isDryRun: Bool) -> String {
+        let steps = SchemaPlanReport(json, isDryRun: isDryRun).steps
+        let records = json.amount("records").map { ": \(Units.count($0)) now" } ?? ""
+        let lines =
+            isDryRun
+            ? ["would delete the records of all users\(records)"] + steps + ["nothing was changed (--dry-run)"]
+            : steps + [
+                "the development environment of \(json.text("container")) is empty; its schema has version "
+                    + "\(json.text("version")) now"
+            ]
+        return lines.joined(separator: "\n")
     }
 }
 

@@ -73,9 +73,7 @@ export function deployScreen() {
 
 export function resetScreen() {
   const plan = resource((abort) => call("POST /admin/1/schema/reset", { query: { container: place.value.container, dryRun: true }, signal: abort }));
-  const usage = resource((abort) => call("GET /admin/1/usage", { query: { container: place.value.container, environment: "development" }, signal: abort }));
   const denied = () => denial("POST /admin/1/schema/reset");
-  const sum = () => (usage.data.value?.databases ?? []).reduce((all, one) => all + one.records, 0);
   const reset = () => confirm({
     title: "Reset development?", action: "Delete everything and reset", typed: place.peek().container,
     text: p("Every record, zone and token of the development environment of ", b(place.peek().container), " is deleted for good. Its schema becomes production’s."),
@@ -89,6 +87,8 @@ export function resetScreen() {
   return section(
     screenHead({ title: "Reset Environment", detail: "Development is emptied, and gets production’s schema. Production does not change.",
       actions: [button({ label: "Reset…", icon: "reset", kind: "danger", denied, onclick: reset })] }),
-    view(usage, { rows: 2, show: (found) => div({ class: "notice warn" }, html.div(html.strong(`${plural(sum(), "record")} in ${plural(found.databases.length, "database")}${found.next ? ", and more," : ""} will be deleted`), p("of ", code(found.container), ", development: all users’ private data, too, and all sync and session tokens."))) }),
-    view(plan, { rows: 3, show: (found) => div({ class: "block" }, h2("What becomes of the schema"), found.changes.length ? planList(found) : p({ class: "muted" }, "It stays as it is: production has the same.")) }));
+    view(plan, { rows: 5, show: (found) => [
+      div({ class: "notice warn" }, html.div(html.strong(`${found.records === undefined ? "All records" : plural(found.records, "record")} will be deleted`), p("of ", code(found.container), ", development: all users’ private data, too, and all sync and session tokens."))),
+      div({ class: "block" }, h2("What becomes of the schema"), found.changes.length ? planList(found) : p({ class: "muted" }, "It stays as it is: production has the same.")),
+    ] }));
 }

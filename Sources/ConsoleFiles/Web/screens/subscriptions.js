@@ -111,16 +111,18 @@ const typeWords = ({ subscriptionType, database, zone, recordType }) => [badge(k
  * @param {import("../core/signal.js").Signal<number>} turn
  */
 function typeCounts(turn) {
-  const seconds = signal(1);
-  const counted = resource((abort) => (void turn.value, ask({ types: true, seconds: seconds.value }, abort)));
+  /** The turn in which somebody asked for that. */
+  const whole = signal(-1);
+  const counted = resource((abort) => ask({ types: true, seconds: whole.value === turn.value ? 60 : 1 }, abort));
+  const problem = () => (counted.error.value ? errorBox(counted.error.value, { retry: counted.reload }) : null);
   return () => {
     const found = counted.data.value;
-    if (!found?.types.length) return null;
+    if (!found?.types.length) return problem;
     return div({ class: "block" },
       div({ class: "block-head" }, h2("By type"), found.next ? [
         span({ class: "muted", role: "status" }, () => (counted.isLoading.value ? "Counting…" : "Of the users that could be counted in time")),
-        button({ label: "Count all", icon: "refresh", busy: () => counted.isLoading.value, onclick: () => (seconds.peek() < 60 ? (seconds.value = 60) : counted.reload()) })] : null),
-      () => (counted.error.value ? errorBox(counted.error.value, { retry: counted.reload }) : null),
+        button({ label: "Count all", icon: "refresh", busy: () => counted.isLoading.value, onclick: () => (whole.peek() === turn.peek() ? counted.reload() : (whole.value = turn.peek())) })] : null),
+      problem,
       table({ caption: "Subscriptions by type", isWrapped: true, key: (type) => `${type.database} ${type.subscriptionType} ${type.recordType ?? ""}`, rows: () => found.types, columns: () => [
         { label: "Type", cell: typeWords },
         { label: "Subscriptions", class: "number", cell: (row) => count(row.subscriptions) }, { label: "Users", class: "number", cell: (row) => count(row.users) },
