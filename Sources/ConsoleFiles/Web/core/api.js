@@ -138,7 +138,8 @@ async function wait(error, milliseconds, abort) {
 }
 
 /**
- * Sends a request, once more after the session was renewed, and a read again as long as the server says that it helps.
+ * Sends a request, once more after the session was renewed, and a read again where its connection ended, and as long
+ * as the server says that it helps.
  * @param {string} operation the method and the path as `/openapi.json` has it, such as "GET /admin/1/users"
  * @param {Options} [given]
  */
@@ -157,6 +158,8 @@ export async function call(operation, given = {}) {
       const pause = Math.max(error.retryAfter ?? Infinity, 200);
       if ((error.needsSignIn || error.needsFreshSignIn) && attempt < 2 && !options.isSignIn) {
         await signInAgain.ask(error.needsFreshSignIn);
+      } else if (isRead && error.status === 0 && attempt === 0) {
+        // A connection may end just as it is used: the browser makes another one.
       } else if (isRead && Date.now() + pause < end) {
         await wait(error, pause, options.signal);
       } else throw error;
