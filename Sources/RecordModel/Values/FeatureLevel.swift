@@ -113,8 +113,7 @@ package struct FeatureLevel: RawRepresentable, Hashable, Comparable, Sendable, C
     /// Subscriptions with negative conditions alone are found by what records have instead.
     package static let filedNegations = FeatureLevel(10)
 
-    /// Notifications have the time of the change that they tell of, also where their subscriber's shard was quiet for
-    /// up to an hour.
+    /// Notifications have the time of the change that they tell of, also where their subscriber's shard was quiet.
     package static let changeTimes = FeatureLevel(11)
 
     /// The levels that this build can follow.

@@ -83,11 +83,10 @@ struct NotificationRows {
 
     /// Makes an entry of a log; the oldest go where there are too many.
     ///
-    /// It has the time of the change. The shard's own time lags where nothing else happens, by `ShardClock.lagMax` at
-    /// most: a change that is later than that has the time of a clock that is wrong. One that is told of late has the
-    /// time at which it is, so that it is kept as long as others.
+    /// It has the time of the change: the shard's own lags where nothing else happens, and while all nodes were down.
+    /// What is told of late has the time at which it is, so that it is kept as long as others.
     func enter(_ match: Match, _ payload: [UInt8], at time: Int64, in old: RegistryRow) throws {
-        let time = level < .changeTimes ? time : min(max(time, match.time), time + ShardClock.lagMax)
+        let time = level < .changeTimes ? time : max(time, match.time)
         try collapse(match, payload, in: old)
         var registry = old
         registry.sequence += 1
