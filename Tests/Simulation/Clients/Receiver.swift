@@ -15,7 +15,7 @@ final class Receiver: @unchecked Sendable {
 
     fileprivate let world: World
     /// Whether notifications may be lost, as too many waited.
-    var mayLose: () -> Bool = { true }
+    private let mayLose: Bool
     /// Whether everything arrives, and is answered.
     var isReliable = false
     /// Has nothing private.
@@ -30,7 +30,10 @@ final class Receiver: @unchecked Sendable {
     /// What was shown under each number.
     private var shown: [Int64: [UInt8]] = [:]
 
-    init(world: World) { self.world = world }
+    init(world: World, mayLose: Bool) {
+        self.world = world
+        self.mayLose = mayLose
+    }
 
     /// The webhook tells of what is committed from now on.
     func begins(called: Int, returned: Int) {
@@ -57,7 +60,7 @@ final class Receiver: @unchecked Sendable {
         if json["lost"] == .bool(true), !isAtLoss {
             isAtLoss = true
             world.met(.toldOfLoss)
-            if !mayLose() { complaints.append("delivery \(id) tells of a loss, and nothing was lost") }
+            if !mayLose { complaints.append("delivery \(id) tells of a loss, and nothing was lost") }
         }
         if !isAtLoss { take(id, list) }
         if !isReliable, world.chance(10) { throw WebhookFailure("its answer is lost") }

@@ -98,7 +98,7 @@ final class SimulatedNode: @unchecked Sendable {
 
     /// Called where effects on other groups may wait on it, with what is met if they do.
     var onEffects: ((Situation) -> Void)?
-    /// Whom a webhook tells; nil where there is none.
+    /// Whom a webhook tells, if anybody.
     var receiver: Receiver?
     /// Called when the process ended by itself.
     var onFailure: (() -> Void)?

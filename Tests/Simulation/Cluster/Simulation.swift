@@ -72,7 +72,7 @@ package final class Simulation: @unchecked Sendable {
         clients = (1...options.clients).map { [nodes, recorder] in
             Client(number: $0, world: world, recorder: recorder, nodes: nodes)
         }
-        receiver = options.isUpgraded ? nil : Receiver(world: world)
+        receiver = options.isUpgraded ? nil : Receiver(world: world, mayLose: options.hasFlood)
         for node in nodes { node.receiver = receiver }
         recorder.limits = options.limits
         manager = Client(number: 0, world: world, recorder: recorder, nodes: nodes)
@@ -168,7 +168,6 @@ package final class Simulation: @unchecked Sendable {
         // Two disks that lose something are more than is promised.
         if options.hasAssets, options.loss == nil { scheduleRot() }
         recorder.files.isClockWrong = { [unowned self] in isClockWrong }
-        receiver?.mayLose = { [options] in options.hasFlood }
         recorder.areMostClocksWrong = { [unowned self] in areMostClocksWrong }
     }
 
