@@ -28,8 +28,8 @@ extension Target.Dependency {
     static let heap: Self = .product(name: "HeapModule", package: "swift-collections")
     static let hummingbird: Self = .product(name: "Hummingbird", package: "hummingbird")
     static let hummingbirdCore: Self = .product(name: "HummingbirdCore", package: "hummingbird")
-    static let hummingbirdHTTP2: Self = .product(name: "HummingbirdHTTP2", package: "hummingbird")
     static let nioHTTPTypes: Self = .product(name: "NIOHTTPTypes", package: "swift-nio-extras")
+    static let nioHTTPTypesHTTP2: Self = .product(name: "NIOHTTPTypesHTTP2", package: "swift-nio-extras")
     static let nioHTTP2: Self = .product(name: "NIOHTTP2", package: "swift-nio-http2")
     static let nioTLS: Self = .product(name: "NIOTLS", package: "swift-nio")
     static let httpTypes: Self = .product(name: "HTTPTypes", package: "swift-http-types")
@@ -135,8 +135,9 @@ let package = Package(
                 "Admission", "Authorization", "ConsoleFiles", "Directory", "KeyValueStore", "OpenAPIFile",
                 "PeerTransport", "RecordModel", "RecordStore", "Service", "Telemetry", "Wire", .asyncHTTPClient,
                 .crypto, .httpTypes,
-                .hummingbird, .hummingbirdCore, .hummingbirdHTTP2, .lifecycle,
-                .logging, .metrics, .nioCore, .nioHTTP1, .nioHTTPTypes, .nioPosix, .nioSSL, .nioTLS, .tracing,
+                .hummingbird, .hummingbirdCore, .lifecycle,
+                .logging, .metrics, .nioCore, .nioHTTP1, .nioHTTP2, .nioHTTPTypes, .nioHTTPTypesHTTP2, .nioPosix,
+                .nioSSL, .nioTLS, .tracing,
             ], testing: ["Certificates", "TestSupport"]),
         module(
             "ServiceClient",

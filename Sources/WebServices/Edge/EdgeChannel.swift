@@ -1,6 +1,5 @@
 package import Hummingbird
 import HummingbirdCore
-import HummingbirdHTTP2
 import Logging
 import NIOCore
 import NIOHTTP1
@@ -98,11 +97,11 @@ struct EdgeChannel: ServerChildChannel {
 
     enum Spoken: Sendable {
         case http1(HTTP1Channel.Value)
-        case http2(HTTP2Channel.Value)
+        case http2(EdgeHTTP2.Value)
     }
 
     private let http1: HTTP1Channel
-    private let http2: HTTP2Channel
+    private let http2: EdgeHTTP2
     private let edge: Edge
 
     init(responder: @escaping HTTPChannelHandler.Responder, edge: Edge) {
@@ -118,11 +117,7 @@ struct EdgeChannel: ServerChildChannel {
         http1 = HTTP1Channel(
             responder: responder,
             configuration: HTTP1Channel.Configuration(idleTimeout: nil, httpDecoderConfiguration: decoder))
-        http2 = HTTP2Channel(
-            responder: responder,
-            configuration: HTTP2ChannelConfiguration(
-                streamConfiguration: HTTP1Channel.Configuration(
-                    additionalChannelHandlers: [HTTP2StreamGuard(edge: edge)], idleTimeout: nil)))
+        http2 = EdgeHTTP2(responder: responder, edge: edge)
         self.edge = edge
     }
 

@@ -144,6 +144,27 @@ extension ClusterSuites {
             }
         }
 
+        @Test("a connection may send as many frames of no request as a browser does, and no flood of them")
+        func pings() async throws {
+            try await EdgeUnderTest.run { edge in
+                let client = try await StreamClient(edge)
+                try await client.ping(1_000)
+                try await client.untilSigns(1_000, .ping)
+                #expect(try await client.ask(.GET, "/").status == 200)
+                try await client.ping(10_000)
+                try await client.untilClosed()
+            }
+        }
+
+        @Test("a page may be left while much is asked, and again, on one connection")
+        func manyGivenUp() async throws {
+            try await EdgeUnderTest.run { edge in
+                let client = try await StreamClient(edge)
+                for _ in 0..<300 { try await client.giveUp("/", .cancel) {} }
+                #expect(try await client.ask(.GET, "/").status == 200)
+            }
+        }
+
         @Test("what was asked before the node stops is answered, however far the goodbye is")
         func answeredBeforeTheEnd() async throws {
             try await EdgeUnderTest.run { edge in
@@ -224,6 +245,8 @@ private struct StreamClient {
                         HTTP2Setting(parameter: .initialWindowSize, value: windowBytes)
                     ]
                     configuration.stream.targetWindowSize = windowBytes
+                    // For answers to pings.
+                    configuration.connection.controlFrameRateLimit.maximumCount = 1_000_000
                     let multiplexer = try pipeline.configureAsyncHTTP2Pipeline(
                         mode: .client, configuration: configuration
                     ) {
@@ -299,6 +322,18 @@ private struct StreamClient {
         }
     }
 
+    /// Sends pings, without a wait for what comes of them.
+    func ping(_ count: Int) async throws {
+        try await channel.eventLoop.submit {
+            let frames = try channel.pipeline.syncOperations.context(handlerType: SignHandler.self)
+            for number in 0..<count {
+                let data = HTTP2PingData(withInteger: UInt64(number))
+                frames.write(NIOAny(HTTP2Frame(streamID: .rootStream, payload: .ping(data, ack: false))), promise: nil)
+            }
+            frames.flush()
+        }.get()
+    }
+
     func untilClosed() async throws { try await channel.closeFuture.get() }
 
     func untilSigns(_ count: Int, _ expected: Sign) async throws {
@@ -313,7 +348,7 @@ private struct StreamClient {
 
 /// What a server says of a connection.
 private enum Sign: Sendable {
-    case settingsTaken, goodbye
+    case settingsTaken, goodbye, ping
 }
 
 private final class SignHandler: ChannelInboundHandler {
@@ -328,6 +363,7 @@ private final class SignHandler: ChannelInboundHandler {
         switch unwrapInboundIn(data).payload {
         case .goAway: sign.yield(.goodbye)
         case .settings(.ack): sign.yield(.settingsTaken)
+        case .ping(_, ack: true): sign.yield(.ping)
         default: break
         }
         context.fireChannelRead(data)
