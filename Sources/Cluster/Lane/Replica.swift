@@ -275,3 +275,97 @@ struct ReaderRead: Sendable {
         }
     }
 }
+
+/// Why a group did not do what it was asked.
+package enum ReplicaError: Error, Hashable, Sendable {
+    /// This node does not lead the group; nothing was appended.
+    case notLeader(hint: ReplicaID?)
+    /// The leader has as much waiting as it may; nothing was appended.
+    case overloaded
+    /// The leader's disk has no space; nothing was appended.
+    case diskFull
+    /// The leader cannot do its work at the moment; nothing was appended.
+    case unavailable(String)
+    /// Another leader's entry took the place of this one, so it will never be applied.
+    case superseded
+    /// The node is stopping, or lost track: the command may or may not be applied.
+    case outcomeUnknown(String)
+    /// The read was cancelled, or not done in time.
+    case readEnded
+    /// The read failed on this node's disk.
+    case failed(String)
+    /// The request or its answer is larger than nodes take.
+    case tooLarge(Oversize)
+
+    init(_ error: ProposalError) {
+        switch error {
+        case .notLeader(let hint): self = .notLeader(hint: hint)
+        case .overloaded: self = .overloaded
+        }
+    }
+}
+
+/// What is called, once, with the encoded outcome of a command or a read.
+package typealias Completion = @Sendable (Result<[UInt8], ReplicaError>) -> Void
+
+/// The lane's submissions to the log that are not durable yet, in order. The order matters: an older hard state must
+/// not be written behind a newer one, nor entries behind those that follow them.
+///
+/// The log completes submissions in order. Once it refused one, it refuses all later ones until it is resumed.
+struct SubmissionOrder {
+    /// What the log may have at once; a submission alone may be larger.
+    private let bytesMax: Int
+    /// Refused by the log; they come before all that wait.
+    private var refused: [Lane.Submission] = []
+    /// Not given to the log yet.
+    private var waiting: Deque<Lane.Submission> = []
+    /// What the log has.
+    private var count = 0
+    private var bytes = 0
+
+    init(bytesMax: Int) { self.bytesMax = bytesMax }
+
+    /// Whether there are submissions that the log has not taken: what comes now must wait.
+    var isStalled: Bool { !refused.isEmpty || !waiting.isEmpty }
+
+    mutating func add(_ submission: Lane.Submission) { waiting.append(submission) }
+
+    /// The next submission for the log; nil if none waits or the log must be resumed first.
+    mutating func next() -> Lane.Submission? {
+        guard refused.isEmpty, let next = waiting.first, bytes == 0 || bytes + next.sizeBytes <= bytesMax else {
+            return nil
+        }
+        waiting.removeFirst()
+        count += 1
+        bytes += next.sizeBytes
+        return next
+    }
+
+    mutating func becameDurable(_ submission: Lane.Submission) {
+        count -= 1
+        bytes -= submission.sizeBytes
+    }
+
+    /// - Parameter rest: what is left to be written of a submission that the log refused.
+    mutating func wasRefused(_ submission: Lane.Submission, rest: Lane.Submission) {
+        becameDurable(submission)
+        refused.append(rest)
+    }
+
+    /// Retries refused submissions, once the log has completed all that it had.
+    /// - Returns: whether the log must be resumed.
+    mutating func retry() -> Bool {
+        guard !refused.isEmpty, count == 0 else { return false }
+        waiting = Deque(refused) + waiting
+        refused = []
+        return true
+    }
+}
+
+/// What one turn of the lane has to write, and what waits for it to be durable.
+struct LaneTurn {
+    var writes: [LogWrite] = []
+    var waiting: [Lane.Persist] = []
+    /// Groups with proposals or reads to hand to their cores.
+    var dirty: [GroupID] = []
+}

@@ -1,7 +1,8 @@
 package import GRDB
 import KeyValueStore
+public import RaftCore
 package import RecordModel
-package import Wire
+public import Wire
 
 /// What a group replicates. Apply is a pure function of the database and the command: the same on every replica.
 package protocol StateMachine: Sendable {
@@ -113,3 +114,9 @@ enum StoredValues {
         }
     }
 }
+
+// The numbers that Raft counts by have the form of their raw values.
+extension GroupID: WireValue {}
+extension LogIndex: WireValue {}
+extension ReplicaID: WireValue {}
+extension Term: WireValue {}

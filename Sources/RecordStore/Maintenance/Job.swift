@@ -128,3 +128,133 @@ extension RecordTransaction {
         try db.checkOneRow("the end of job \(job.id)")
     }
 }
+
+/// The removal of what a schema lost from its records, in a transaction.
+struct ScrubJob: TransactionPart {
+    let transaction: RecordTransaction
+
+    /// Cleans records of what the schema lost: records of lost types become tombstones, which feeds show; values of
+    /// lost fields go without a trace, since reads have not shown them since.
+    ///
+    /// Their earlier versions follow.
+    func work(on job: Job, budget: Int) throws -> Int {
+        let types = Set(
+            try db.all("SELECT type FROM stray WHERE job = ?", job.id) { $0.integer(0) })
+        let schema = try transaction.schema(id: job.subject)
+        if !job.body.isEmpty {
+            let (next, used) = try VersionTable(transaction).scrub(job, types: types, schema, budget: budget)
+            if let next { try transaction.advance(job, to: next) } else { try finish(job) }
+            return used
+        }
+        let (ids, end, used) = try transaction.scan(job, types: types, budget: budget)
+        let next = try transaction.forEachRow(ids, end: end) { row, zoneID in
+            // What is in a retired zone stays as its index rows were made from, until it is reclaimed with them.
+            guard !row.isDeleted, let zone = try transaction.openZone(id: zoneID) else { return }
+            if let type = schema.byID[row.typeID] {
+                try strip(row, type: type, zone: zone)
+            } else {
+                try transaction.leaveTombstone(row, type: nil, zone: zone, by: UserNameCache.anonymous, nil)
+            }
+        }
+        if let next {
+            try transaction.advance(job, to: next)
+        } else if try !VersionTable(transaction).isEmpty() {
+            try db.run("UPDATE job SET body = x'01', position = 0 WHERE id = ?", job.id)
+            try db.checkOneRow("the versions of job \(job.id)")
+        } else {
+            try finish(job)
+        }
+        return used
+    }
+
+    private func finish(_ job: Job) throws {
+        try db.run("DELETE FROM stray WHERE job = ?", job.id)
+        try transaction.end(job)
+        try transaction.revise(schemaID: job.subject)
+    }
+
+    /// Index rows are made from visible fields, so they stay as they are. Numbers that the preferred kind of their
+    /// field cannot hold stay hidden.
+    private func strip(_ row: RecordRow, type: InstalledType, zone: OpenZone) throws {
+        let body = try decodeBody(row.body)
+        let visible = type.scrubbed(body)
+        if visible == body { return }
+        var scrubbed = row
+        scrubbed.body = encodeBody(visible)
+        try db.run("UPDATE record SET body = ? WHERE id = ?", scrubbed.body, row.id)
+        try db.checkOneRow("the values of record \(row.id)")
+        zone.count(scrubbed.size(visible.assets) - row.size(body.assets))
+        try NamedAssets(transaction).update(from: body.assets, to: visible.assets)
+        try transaction.updateEdges(
+            zone: zone, recordID: row.id, from: Edge.all(in: body), to: Edge.all(in: visible), sequence: row.sequence)
+    }
+}
+
+/// Work on indexes that come and go, in a transaction.
+struct IndexJobs: TransactionPart {
+    let transaction: RecordTransaction
+
+    /// Gives records their rows in indexes that are being built.
+    ///
+    /// Writes keep those indexes up from the first moment, so rows may be there already.
+    func build(_ job: Job, budget: Int) throws -> Int {
+        let building = Set(
+            try db.all("SELECT id FROM field_index WHERE job = ? AND state = 0", job.id) { $0.integer(0) })
+        let schema = try transaction.schema(id: job.subject)
+        let wanted = schema.byID.mapValues { type in type.indexes.filter { building.contains($0.id) } }
+            .filter { !$0.value.isEmpty }
+        let rowsEach = transaction.level < .boundedRows ? 1 : wanted.values.map(\.count).max() ?? 1
+        let (ids, end, used) =
+            wanted.isEmpty
+            ? ([], nil, 1) : try transaction.scan(job, types: Set(wanted.keys), budget: max(budget / rowsEach, 1))
+        var growth: [Int64: Int64] = [:]
+        let next = try transaction.forEachRow(ids, end: end) { row, zoneID in
+            guard !row.isDeleted, let type = schema.byID[row.typeID] else { return }
+            let record = try transaction.indexedRecord(row, fields: try type.fields(of: row))
+            for index in wanted[row.typeID] ?? [] {
+                growth[zoneID, default: 0] += try transaction.updateIndex(
+                    index, zoneID: zoneID, recordID: row.id, from: nil, to: record.keys(in: index))
+            }
+        }
+        try transaction.count(growth)
+        if let next {
+            try transaction.advance(job, to: next)
+        } else {
+            try db.run("UPDATE field_index SET state = 1, job = 0 WHERE job = ? AND state = 0", job.id)
+            try transaction.end(job)
+        }
+        try transaction.revise(schemaID: job.subject)
+        return used * rowsEach
+    }
+
+    /// Removes rows of an index that is gone.
+    func drop(_ job: Job, budget: Int) throws -> Int {
+        let used = try drop(job.subject, zones: .min ... .max, budget: budget)
+        if used < budget {
+            try db.run("DELETE FROM field_index WHERE id = ?", job.subject)
+            try transaction.end(job)
+        }
+        return used
+    }
+
+    /// Removes rows of an index from the table and the quotas.
+    /// - Returns: how many; less than `budget` once all are gone.
+    func drop(_ indexID: Int64, zones: ClosedRange<Int64>, budget: Int) throws -> Int {
+        var left = budget
+        var growth: [Int64: Int64] = [:]
+        func dropRows(_ table: String, _ columns: String, read: (SQLRow) -> (Int64, IndexKey?, Int64)) throws {
+            let rows = try db.all(
+                "SELECT \(columns) FROM \(table) WHERE field = ? AND zone BETWEEN ? AND ? ORDER BY \(columns) LIMIT ?",
+                indexID, zones.lowerBound, zones.upperBound, left, body: read)
+            for (zone, key, record) in rows {
+                growth[zone, default: 0] -= try transaction.removeIndexRow(indexID, zoneID: zone, key, record)
+            }
+            left -= rows.count
+        }
+        try dropRows("index_number", "zone, value, record") { ($0.integer(0), .number($0.integer(1)), $0.integer(2)) }
+        try dropRows("index_bytes", "zone, value, record") { ($0.integer(0), .bytes($0.bytes(1)), $0.integer(2)) }
+        try dropRows("index_missing", "zone, record") { ($0.integer(0), nil, $0.integer(1)) }
+        try transaction.count(growth)
+        return budget - left
+    }
+}

@@ -1,3 +1,7 @@
+import Admission
+import Authorization
+import Cluster
+import Directory
 package import RecordModel
 package import Wire
 
@@ -196,4 +200,105 @@ package enum JobLimits {
     static let deletedAtOnceMax = 100
     /// How long a job tries the same step again while the cluster cannot do it.
     static let patienceMilliseconds: UInt64 = 300_000
+}
+
+/// What any node asks the one that runs a job, or all nodes about their jobs.
+enum JobInquiry: Hashable, Sendable {
+    /// All jobs of a container's environment; without a container, of all.
+    case list(container: String?, environment: Environment?)
+    case state(JobID)
+    /// Ends a job that runs, and forgets one that has ended.
+    case cancel(JobID)
+    /// A part of an export's result.
+    case result(JobID, offset: UInt64, count: UInt64)
+}
+
+extension JobInquiry: WireUnion {
+    func encode(to writer: inout WireWriter) {
+        switch self {
+        case .list(let container, let environment): writer.parts(1, container, environment)
+        case .state(let id): writer.parts(2, id)
+        case .cancel(let id): writer.parts(3, id)
+        case .result(let id, let offset, let count): writer.parts(4, id, offset, count)
+        }
+    }
+
+    init?(_ number: Int, from reader: inout WireReader) throws(WireError) {
+        switch number {
+        case 1: self = try reader.parts { .list(container: $0, environment: $1) }
+        case 2: self = try reader.parts { .state($0) }
+        case 3: self = try reader.parts { .cancel($0) }
+        case 4: self = try reader.parts { .result($0, offset: $1, count: $2) }
+        default: return nil
+        }
+    }
+}
+
+/// What a node says of its jobs.
+struct JobAnswer: Hashable, Sendable, WireMessage {
+    /// When the node was started, in milliseconds since 1970: jobs from before are lost.
+    var started: Int64
+    /// Those that were asked for and that it has.
+    var jobs: [Job] = []
+    /// A part of a result.
+    var bytes: [UInt8] = []
+    /// Why it cannot be had.
+    var problem: Job.Problem?
+
+    static var blank: Self { JobAnswer(started: 0) }
+
+    mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.field(1, &started)
+        try wire.field(2, &jobs)
+        try wire.field(3, &bytes)
+        try wire.field(4, &problem)
+    }
+}
+
+/// By what right a job goes on: its administrator's role, or their time as a user. It is judged at each step.
+struct JobRight: Sendable {
+    private let access: AdministratorAccess
+    private let acting: ActingCredential?
+
+    init(_ access: AdministratorAccess, as acting: ActingCredential?) {
+        self.access = access
+        self.acting = acting
+    }
+
+    /// The job's request for its database, as the one whom `admitted` let in.
+    static func request(
+        of job: Job, by context: AdmittedRequest, _ origin: AuditOrigin, in service: RecordService
+    ) -> DatabaseRequest {
+        let schema = SchemaKey(container: job.container, environment: job.environment)
+        return DatabaseRequest(
+            key: DatabaseKey(job.database, of: context.admitted.caller, in: schema),
+            requester: Requester(context.admitted, requestID: origin.requestID, address: origin.address),
+            in: context.directory, deadline: service.deadline())
+    }
+
+    /// Who works, by the directory as it is now.
+    /// - Throws: `ACCESS_DENIED` where the administrator's role, or their time as a user, does not allow it any more;
+    ///   `NOT_FOUND` where the container was deleted.
+    func admitted(
+        by service: RecordService, to job: Job, writes: Bool
+    ) async throws(RequestFailure) -> AdmittedRequest {
+        if let acting {
+            let target = Target(
+                container: job.container, environment: job.environment, needsUser: job.database != .public)
+            return try await acting.admitted(by: service, to: target, writes: writes)
+        }
+        guard job.database == .public else {
+            throw .accessDenied(
+                "private data is its user's: begin a time as that user (`zonekeeper act-as start`), and name it")
+        }
+        try await ask(await service.node.requireDirectory())
+        let directory = service.directory
+        try ConsoleAccess(service).access(named: access.name, session: access.session).require(
+            AdministratorNeed(writes ? .developer : .viewer, .container), container: job.container,
+            environment: job.environment, now: service.now)
+        try relay(directory.requireContainer(job.container))
+        var admitted = Admitted(caller: .administrator)
+        admitted.administrator = access.actor
+        return AdmittedRequest(admitted: admitted, directory: directory)
+    }
 }

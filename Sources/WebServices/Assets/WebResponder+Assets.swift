@@ -195,3 +195,60 @@ extension WebResponder {
         return name.isEmpty ? "asset" : name
     }
 }
+
+/// How slowly a file may come: a slow one holds a place that others wait for.
+struct UploadPace {
+    /// The least on the average of all the time so far.
+    static let bytesPerSecondMin: UInt64 = 16 << 10
+    /// How long an upload may be slower at first.
+    static let secondsBefore: UInt64 = 30
+    /// How long an upload may take in all, however steadily it comes.
+    static let secondsMax: UInt64 = 3_600
+
+    /// Nanoseconds of the node's monotonic clock.
+    var began: UInt64
+
+    /// What is wrong where so many bytes have come by now; nil where they came fast enough.
+    func problem(after bytes: UInt64, now: UInt64) -> String? {
+        let milliseconds = (now - min(now, began)) / 1_000_000
+        if milliseconds > Self.secondsMax * 1_000 { return "the file took longer than \(Self.secondsMax) s" }
+        guard milliseconds > Self.secondsBefore * 1_000, milliseconds > bytes * 1_000 / Self.bytesPerSecondMin
+        else { return nil }
+        return "the file came with less than \(Self.bytesPerSecondMin) bytes a second: use a better connection"
+    }
+}
+
+/// Which bytes of a file a request wants (RFC 9110, section 14).
+enum WantedBytes: Equatable {
+    case all
+    case part(Range<UInt64>)
+    /// A range that begins behind the end.
+    case unsatisfiable
+
+    /// One range is served; several, and what is not understood, mean all.
+    /// - Parameters:
+    ///   - range: the header `Range`.
+    ///   - ifRange: the header `If-Range`; a range is for that version of the file only. Dates name none of ours.
+    init(range: String?, ifRange: String?, tag: String, size: UInt64) {
+        self = .all
+        guard let range, ifRange == nil || ifRange == tag, range.lowercased().hasPrefix("bytes=") else { return }
+        let ends = range.dropFirst("bytes=".count).split(separator: "-", omittingEmptySubsequences: false)
+        guard ends.count == 2, let first = Self.number(ends[0]), let last = Self.number(ends[1]) else { return }
+        switch (first, last) {
+        case (nil, nil): return
+        case (nil, let suffix?):
+            self = suffix == 0 || size == 0 ? .unsatisfiable : .part(size - min(suffix, size)..<size)
+        case (let first?, let last):
+            if let last, last < first { return }
+            self = first >= size ? .unsatisfiable : .part(first..<min(last ?? size, size - 1) + 1)
+        }
+    }
+
+    /// Digits only; an inner nil where there are none. What 64 bits do not hold is as much as they do.
+    private static func number(_ text: Substring) -> UInt64?? {
+        let text = text.drop { $0 == " " }
+        guard !text.isEmpty else { return .some(nil) }
+        guard text.utf8.allSatisfy({ $0 >= UInt8(ascii: "0") && $0 <= UInt8(ascii: "9") }) else { return nil }
+        return .some(UInt64(text) ?? .max)
+    }
+}

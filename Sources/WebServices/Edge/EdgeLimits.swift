@@ -26,12 +26,13 @@ package struct EdgeLimits: Sendable {
     package var targetBytesMax = 8 << 10
     /// The most requests of a connection that wait for their answers.
     package var pipelinedRequestsMax = 32
-    /// The most frames of an HTTP/2 connection, within `controlFramesWindow`, that are of no request: settings, pings and
-    /// priorities, of which browsers send some with each request. With more of them it is closed.
+    /// The most frames of an HTTP/2 connection, within `controlFramesWindow`, that are of no request: settings, pings
+    /// and priorities, of which browsers send some with each request. With more of them it is closed.
     package var controlFramesMax = 10_000
     /// The most requests of an HTTP/2 connection that the client gives up within `controlFramesWindow`; with more it is
     /// closed. A page that is left gives up all it was waiting for.
     package var resetsMax = 1_000
+    /// For how long control frames and resets are counted.
     package var controlFramesWindow: TimeAmount = .seconds(30)
     /// The most bytes of answers that wait for an address to take them: beyond it, its requests are refused, and at
     /// twice as many the answers end that come on top.

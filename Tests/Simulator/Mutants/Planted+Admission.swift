@@ -72,12 +72,12 @@ extension Mutant {
             " if events.count == 1 || !PLANTED { hash = record.hash }"),
         // Shards go on with what they were allotted before a quota was lowered.
         Mutant(
-            "a changed limit keeps its epoch", "Directory/LimitOverrides.swift", "epoch += 1",
+            "a changed limit keeps its epoch", "Directory/DirectoryEntry.swift", "epoch += 1",
             "if !PLANTED { epoch += 1 }"),
         // A container with limits of its own is held to the cluster's old ones until the node is started again.
         Mutant(
             "the cluster's new limits do not reach containers with their own",
-            "Directory/DirectoryContents+Access.swift",
+            "Directory/DirectoryContents.swift",
             "effective = containers.mapValues { Self.limits([cluster, $0]) }",
             "if !PLANTED { effective = containers.mapValues { Self.limits([cluster, $0]) } }"),
     ]

@@ -40,7 +40,7 @@ extension Mutant {
     static let plantedInMembership: [Mutant] = [
         // A replica gives its data up for a change of members that is then lost.
         Mutant(
-            "a replica is given up before the change is committed", "Cluster/Membership/GroupMembers.swift",
+            "a replica is given up before the change is committed", "Cluster/Membership/Participation.swift",
             "isCommitted && !configuration", "(PLANTED || isCommitted) && !configuration"),
         // Every second old image of a folder is taken for the folder: what it acknowledged is lost.
         Mutant(

@@ -4,11 +4,11 @@ extension Mutant {
     static let plantedInLog: [Mutant] = [
         // On a full or busy disk, what the log still has goes before what it refused: older states come last.
         Mutant(
-            "refused submissions are tried again while the log has others", "Cluster/Lane/SubmissionOrder.swift",
+            "refused submissions are tried again while the log has others", "Cluster/Lane/Replica.swift",
             "guard !refused.isEmpty, count == 0 else", "guard !refused.isEmpty, PLANTED || count == 0 else"),
         // After a full disk, an older vote or entry is written behind a newer one.
         Mutant(
-            "refused submissions come behind those that wait", "Cluster/Lane/SubmissionOrder.swift",
+            "refused submissions come behind those that wait", "Cluster/Lane/Replica.swift",
             "waiting = Deque(refused) + waiting",
             "waiting = !waiting.isEmpty && PLANTED ? waiting + Deque(refused) : Deque(refused) + waiting"),
         // In one batch, what follows a refused submission is written before that.

@@ -52,7 +52,7 @@ extension Mutant {
         // Where several tombstones go at once, a token from between them misses deletions without a word.
         Mutant(
             "the floor is raised to the first tombstone removed",
-            "RecordStore/Maintenance/TombstoneTable.swift", #"let last = tombstones.map(\.sequence).max()"#,
+            "RecordStore/Maintenance/RetiredZones.swift", #"let last = tombstones.map(\.sequence).max()"#,
             #"let last = PLANTED(tombstones.map(\.sequence).min(), tombstones.map(\.sequence).max())"#),
         // Replicas that grouped commands differently differ in the database's feed.
         Mutant(
@@ -106,7 +106,7 @@ extension Mutant {
             "isBehind ? behind : before", "isBehind || PLANTED ? behind : before"),
         // A node whose clock is ahead takes the shard along: keys of the others are too old from then on.
         Mutant(
-            "one command moves a shard's time as far ahead as it says", "RecordModel/Values/ShardClock.swift",
+            "one command moves a shard's time as far ahead as it says", "RecordModel/Values/UUIDv7.swift",
             "return isFar || ahead > stepMax ?", "return !PLANTED && (isFar || ahead > stepMax) ?"),
     ]
 
