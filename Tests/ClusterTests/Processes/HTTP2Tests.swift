@@ -144,7 +144,7 @@ extension ClusterSuites {
             }
         }
 
-        @Test("a connection may send as many frames of no request as a browser does, and no flood of them")
+        @Test("a connection may ping as often as browsers do, and more, but not flood")
         func pings() async throws {
             try await EdgeUnderTest.run { edge in
                 let client = try await StreamClient(edge)
