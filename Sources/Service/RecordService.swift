@@ -3,7 +3,7 @@ package import Cluster
 package import Directory
 package import Logging
 package import RaftCore
-import RecordModel
+package import RecordModel
 import RecordStore
 package import Telemetry
 package import Wire
@@ -145,8 +145,11 @@ package final class RecordService: Sendable {
         try await accounts.hash(of: password, salt: randomBytes(PasswordHasher.saltBytes))
     }
 
-    /// A name that nothing else has, ordered by time.
-    package func newName() -> String { node.platform.newID(at: now).text }
+    /// An id that nothing else has, ordered by time.
+    package func newID() -> UUIDv7 { node.platform.newID(at: now) }
+
+    /// The same as text, for a name.
+    func newName() -> String { newID().text }
 
     /// What seals and signs what clients carry from one request to another, on whichever node they come to.
     /// - Throws: `TRY_AGAIN_LATER` while the cluster has none: in the first moments of its life, or while one of its

@@ -41,11 +41,8 @@ package final class RequestJournal: Sendable {
         guard isOn else { return }
         let now = clock.wallMilliseconds
         state.withLock { state in
+            if !entry.isRefresh { state.series.count(entry, in: isKnown ? nil : "", at: now) }
             if Self.isLogged(entry, at: now, &state) { state.log.append(entry) }
-            guard !entry.isRefresh else { return }
-            var entry = entry
-            if !isKnown { entry.container = "" }
-            state.series.count(entry, at: now)
         }
     }
 

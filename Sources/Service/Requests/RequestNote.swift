@@ -66,23 +66,25 @@ package final class RequestNote: Sendable {
     /// Takes note of why the request failed as a whole.
     package func failed(_ error: RequestFailure) { if isOn { state.withLock { $0.failure = error } } }
 
-    /// What was noted, as an entry of the log, with the nodes that the task asked; nil for what is not logged.
-    /// - Parameter name: the request's own.
-    package func entry(named name: String) -> RequestEntry? {
+    /// Takes what was noted, as an entry of the log, with the nodes that the task asked; nil for what is not logged.
+    package func takeEntry(of id: UUIDv7) -> RequestEntry? {
         guard isOn else { return nil }
-        let state = state.withLock(\.self)
-        guard !state.entry.operation.isEmpty, let id = UUIDv7(name) else { return nil }
-        var entry = state.entry
-        entry.id = id
-        entry.nodes = RequestTrace.current?.nodes.map(\.rawValue) ?? []
-        entry.trace = RequestTrace.current?.place?.trace
-        entry.itemCode = state.itemFailure?.code
-        if let failure = state.failure {
-            entry.code = failure.error.code
-            entry.refusal = RequestRefusal(failure)
-        } else if let error = state.itemFailure {
-            entry.refusal = RequestRefusal(RequestFailure(error))
+        return state.withLock { state in
+            guard !state.entry.operation.isEmpty else { return nil }
+            // Moved, as a copy would count all texts once more.
+            var entry = RequestEntry.blank
+            swap(&entry, &state.entry)
+            entry.id = id
+            entry.nodes = RequestTrace.current?.nodes.map(\.rawValue) ?? []
+            entry.trace = RequestTrace.current?.place?.trace
+            entry.itemCode = state.itemFailure?.code
+            if let failure = state.failure {
+                entry.code = failure.error.code
+                entry.refusal = RequestRefusal(failure)
+            } else if let error = state.itemFailure {
+                entry.refusal = RequestRefusal(RequestFailure(error))
+            }
+            return entry
         }
-        return entry
     }
 }

@@ -88,8 +88,10 @@ struct TelemetrySeries {
     }
 
     /// Counts a request that was answered at a time.
-    mutating func count(_ entry: RequestEntry, at time: Int64) {
-        let key = TelemetryKey(container: entry.container, environment: entry.environment, group: entry.group)
+    /// - Parameter container: what it counts for; nil: the container that it names.
+    mutating func count(_ entry: RequestEntry, in container: String? = nil, at time: Int64) {
+        let key = TelemetryKey(
+            container: container ?? entry.container, environment: entry.environment, group: entry.group)
         change(key, at: time) { $0.count(entry) }
     }
 

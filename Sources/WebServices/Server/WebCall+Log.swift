@@ -9,13 +9,18 @@ import Tracing
 
 // What the log of requests is told.
 extension WebCall {
+    /// Takes note of the answer.
+    func note(_ reply: Reply, microseconds: UInt64) {
+        note.note { entry in
+            entry.address = address ?? ""
+            entry.status = reply.status
+            entry.microseconds = microseconds
+            entry.bytesOut = reply.stream == nil ? reply.body.count : reply.streamBytes ?? 0
+        }
+    }
+
     /// Writes the request to the node's log.
-    func log(_ entry: RequestEntry, _ reply: Reply, microseconds: UInt64, in service: RecordService) {
-        var entry = entry
-        entry.address = address ?? ""
-        entry.status = reply.status
-        entry.microseconds = microseconds
-        entry.bytesOut = reply.stream == nil ? reply.body.count : reply.streamBytes ?? 0
+    func log(_ entry: RequestEntry, in service: RecordService) {
         let isKnown = entry.container.isEmpty || service.directory.hasContainer(entry.container)
         service.requests.take(entry, isKnown: isKnown)
     }

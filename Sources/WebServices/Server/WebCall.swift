@@ -9,8 +9,10 @@ import Service
 struct WebCall: Sendable {
     var request: Request
     var url: RequestURL
-    /// The request's own id, for answers and logs.
-    var uuid: String
+    /// The request's own, for logs.
+    let id: UUIDv7
+    /// The same as text, for answers.
+    let uuid: String
     /// The client's, where it is known.
     var address: String?
     /// Tells where the client goes away; nil for requests of this process.
@@ -26,7 +28,8 @@ struct WebCall: Sendable {
         self.request = request
         baseURL = origin ?? Self.origin(of: request)
         url = RequestURL(target: request.head.path ?? "/")
-        uuid = service.newName()
+        id = service.newID()
+        uuid = id.text
         address = edge.remoteAddress
         clientDisconnect = edge.clientDisconnect
         note = RequestNote(isOn: service.requests.isOn || service.tracer != nil)

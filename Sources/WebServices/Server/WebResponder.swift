@@ -30,11 +30,12 @@ package struct WebResponder: HTTPResponder {
             } catch {
                 reply = self.reply(to: error, call)
             }
-            let entry = call.note.entry(named: call.uuid)
-            span.end(call, reply, entry)
             let nanoseconds = UInt64(clamping: Int64(service.uptime) - Int64(begin))
             context.metrics.count(route: call.url.metricName, status: reply.status, nanoseconds: nanoseconds)
-            if let entry { call.log(entry, reply, microseconds: nanoseconds / 1_000, in: service) }
+            call.note(reply, microseconds: nanoseconds / 1_000)
+            let entry = call.note.takeEntry(of: call.id)
+            span.end(call, reply, entry)
+            if let entry { call.log(entry, in: service) }
             return reply
         }
         let response = headers.response(reply, uuid: call.uuid)
