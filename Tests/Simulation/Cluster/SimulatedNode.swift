@@ -27,6 +27,8 @@ final class SimulatedNode: @unchecked Sendable {
     let root: String
     private(set) var state = State.down
     private(set) var process: ProcessLife?
+    /// That of the process, once its folder is open.
+    private(set) weak var cluster: ClusterNode?
     private(set) var platform: SimulatedPlatform?
     private(set) var disk: SimulatedDisk?
     /// Where the next or present process keeps its data.
@@ -124,6 +126,13 @@ final class SimulatedNode: @unchecked Sendable {
 
     var isDown: Bool { if case .down = state { true } else { false } }
 
+    /// Its replica of a group, where its process runs and has one.
+    func witness(of group: GroupID) -> RaftProofs.Witness? {
+        guard !isDown, let process, !process.isDead, let raft = cluster?.raft(of: group) else { return nil }
+        return RaftProofs.Witness(
+            raft: raft, clock: process.clock, life: process.life, mayHaveLost: hasLostData || mayFail)
+    }
+
     /// The node, while its process takes requests.
     var running: (service: RecordService, process: ProcessLife, executor: SimulatedExecutor)? {
         guard case .up(let service) = state, let process, let platform else { return nil }
@@ -164,6 +173,7 @@ final class SimulatedNode: @unchecked Sendable {
             let node = try await ClusterNode.open(
                 settings, platform: platform, logger: logger(of: process))
             if !process.isDead {
+                cluster = node
                 try await node.start { [self, weak node] in failed($0, process, node?.ending) }
             }
             let service = RecordService(node: node, logger: logger(of: process))

@@ -1,6 +1,7 @@
 import Cluster
 import Directory
 import HistoryChecks
+import PeerTransport
 import RaftCore
 import RecordModel
 import Service
@@ -25,6 +26,7 @@ package final class Simulation: @unchecked Sendable {
     let groups: [GroupID]
     let root: String
     var raftWatch = RaftWatch()
+    private var raftProofs = RaftProofs()
     var report: SimulationReport
     var isHealed = false
     /// Until when nothing new goes wrong.
@@ -101,6 +103,7 @@ package final class Simulation: @unchecked Sendable {
         network.observer = { [unowned self] message, sender in
             guard !sender.isDead else { return }
             if let fault = raftWatch.judge(message) { violated(fault) }
+            if let fault = prove(message, by: sender) { violated(fault) }
             for situation in raftWatch.situations { world.met(situation) }
             if let group = raftWatch.newReign { lookForEffects(in: group, at: sender.node, .leaderWithEffects) }
             judgeTimes(of: message)
@@ -128,6 +131,18 @@ package final class Simulation: @unchecked Sendable {
         close()
         report.trace = world.trace
         return report
+    }
+
+    private func prove(_ message: PeerMessage, by sender: ProcessLife) -> String? {
+        let group = message.group
+        guard nodes[sender.node - 1].process === sender, let witness = nodes[sender.node - 1].witness(of: group) else {
+            return nil
+        }
+        return raftProofs.judge(message, by: witness, at: world.now) { [nodes] replica in
+            let place = Int(replica.node.rawValue) - 1
+            guard let other = nodes[place].witness(of: group), other.raft.id == replica else { return nil }
+            return other
+        }
     }
 
     func violated(_ text: String) {

@@ -1,0 +1,26 @@
+/// What a checker may see of a replica beyond what the replica shows to everybody.
+package struct RaftInspector {
+    private let raft: Raft
+
+    /// - Parameter raft: as it was between two events.
+    package init(_ raft: Raft) { self.raft = raft }
+
+    /// The term of an entry; nil where that is compacted away or beyond the log's end.
+    package func term(at index: LogIndex) -> Term? { raft.log.term(at: index) }
+
+    /// The snapshot's configuration and those of the log, oldest first.
+    package var configurations: [ConfigurationAt] { raft.configurations }
+
+    /// Until when the replica serves reads by its lease, on its own clock; nil where it has none.
+    package var leaseEnd: MonotonicTime? { raft.leaseEnd }
+
+    /// What reads that wait for a round of heartbeats are to see.
+    package var readIndexes: [LogIndex] { raft.reads.batches.map(\.index) }
+
+    /// Whether the replica, if it hears nothing more, votes for nobody at a time of its clock.
+    package func keepsQuiet(at time: MonotonicTime) -> Bool {
+        var later = raft
+        later.now = time
+        return !later.mayVote || later.hasLiveLeader
+    }
+}

@@ -1,0 +1,157 @@
+import PeerTransport
+import RaftCore
+
+/// Holds what a replica that sends a message is at against what all replicas of its group are at, which none of them
+/// can see: that a majority has what is committed; that a majority elected a leader, and that it has what was committed
+/// before; that members change step by step; that a lease rests on promises that last longer; that reads see what
+/// earlier leaders committed; and that a restart loses nothing that was acknowledged.
+struct RaftProofs {
+    /// A replica and its clock.
+    struct Witness {
+        var raft: Raft
+        var clock: SimulatedClock
+        /// Which life of its process it is in.
+        var life: Int
+        /// Whether it may have lost what it had.
+        var mayHaveLost: Bool
+    }
+
+    private struct Reign: Hashable {
+        var group: GroupID
+        var term: Term
+    }
+
+    private struct Member: Hashable {
+        var group: GroupID
+        var replica: ReplicaID
+    }
+
+    /// What a replica said that it has durably of a leader's log.
+    private struct Acknowledged {
+        var term: Term
+        var position: LogPosition
+        var life: Int
+    }
+
+    private var acknowledged: [Member: Acknowledged] = [:]
+    private var votes: [Reign: Set<ReplicaID>] = [:]
+    /// What was committed in a group when a reign began.
+    private var before: [Reign: LogPosition] = [:]
+    /// Leaders that asked another replica to take over.
+    private var leaving: Set<Reign> = []
+    private var committed: [GroupID: LogPosition] = [:]
+    private var lives: [Member: Int] = [:]
+
+    /// - Parameters:
+    ///   - sender: who sends the message.
+    ///   - now: true time.
+    ///   - witness: another replica of the group, where its process runs.
+    /// - Returns: what is wrong; nil if nothing is.
+    mutating func judge(
+        _ sent: PeerMessage, by sender: Witness, at now: UInt64, _ witness: (ReplicaID) -> Witness?
+    ) -> String? {
+        let (group, message, raft) = (sent.group, sent.message, sender.raft)
+        let member = Member(group: group, replica: message.from)
+        if lives.updateValue(sender.life, forKey: member) != sender.life, let fault = remembers(member, sender) {
+            return "group \(group): \(fault)"
+        }
+        switch message.body {
+        case .appendResponse(.accepted(let match)): note(match, of: member, message.term, sender)
+        case .voteResponse(granted: true):
+            votes[Reign(group: group, term: message.term), default: []].insert(message.from)
+        case .timeoutNow: leaving.insert(Reign(group: group, term: message.term))
+        default: break
+        }
+        // A message may leave later than it was made.
+        guard raft.role == .leader, raft.term == message.term else { return nil }
+        let leader = RaftInspector(raft)
+        let fault =
+            wasElected(group, raft, leader) ?? changesStepByStep(raft, leader) ?? hasMajority(group, raft, leader)
+            ?? readsLate(group, raft, leader) ?? overstays(group, sender, leader, at: now, witness)
+        return fault.map { "group \(group): \(raft.id), which leads term \(raft.term), \($0)" }
+    }
+
+    private mutating func note(_ match: LogIndex, of member: Member, _ term: Term, _ sender: Witness) {
+        guard sender.raft.term == term, let entry = RaftInspector(sender.raft).term(at: match) else { return }
+        if let known = acknowledged[member], known.term == term, known.position.index >= match { return }
+        acknowledged[member] = Acknowledged(
+            term: term, position: LogPosition(index: match, term: entry), life: sender.life)
+    }
+
+    /// What a leader was told to be durable is there after a restart. In a later term it may have been replaced.
+    private func remembers(_ member: Member, _ sender: Witness) -> String? {
+        guard let known = acknowledged[member], known.life < sender.life, !sender.mayHaveLost else { return nil }
+        let raft = sender.raft
+        guard raft.term <= known.term, raft.snapshotPosition.index < known.position.index else { return nil }
+        if RaftInspector(raft).term(at: known.position.index) == known.position.term { return nil }
+        return "\(member.replica) acknowledged \(known.position), and its log ends at \(raft.lastLog) after a restart"
+    }
+
+    private mutating func wasElected(_ group: GroupID, _ raft: Raft, _ leader: RaftInspector) -> String? {
+        let reign = Reign(group: group, term: raft.term)
+        guard before[reign] == nil else { return nil }
+        let known = committed[group] ?? .zero
+        before[reign] = known
+        let voters = votes[reign, default: []].union([raft.id])
+        guard isMajority(voters, leader) else { return "was elected by \(voters.sorted()) alone" }
+        guard known.index > raft.snapshotPosition.index, leader.term(at: known.index) != known.term else { return nil }
+        return "lacks \(known), which is committed: its log ends at \(raft.lastLog)"
+    }
+
+    /// Commands of this term make those before them committed, so only they are counted.
+    private mutating func hasMajority(_ group: GroupID, _ raft: Raft, _ leader: RaftInspector) -> String? {
+        guard raft.commitIndex > committed[group]?.index ?? .zero, let term = leader.term(at: raft.commitIndex) else {
+            return nil
+        }
+        committed[group] = LogPosition(index: raft.commitIndex, term: term)
+        guard term == raft.term else { return nil }
+        var holders: Set<ReplicaID> = [raft.id]
+        for voter in Set(leader.configurations.flatMap(\.configuration.all)) {
+            let known = acknowledged[Member(group: group, replica: voter)]
+            if let known, known.term == term, known.position.index >= raft.commitIndex { holders.insert(voter) }
+        }
+        return isMajority(holders, leader)
+            ? nil : "commits \(raft.commitIndex), which \(holders.sorted()) alone have"
+    }
+
+    /// Of a configuration in its log: it may have begun another one since.
+    private func isMajority(_ replicas: Set<ReplicaID>, _ leader: RaftInspector) -> Bool {
+        leader.configurations.contains { Quorum.isMajority($0.configuration) { replicas.contains($0) } }
+    }
+
+    private func changesStepByStep(_ raft: Raft, _ leader: RaftInspector) -> String? {
+        for (old, new) in zip(leader.configurations, leader.configurations.dropFirst()) {
+            let (from, to) = (old.configuration, new.configuration)
+            guard !from.voters.isEmpty else { continue }
+            let isStep = to.isJoint ? !from.isJoint && to.outgoing == from.voters : to.voters == from.voters
+            guard isStep else { return "has \(to) at \(new.index) after \(from)" }
+            if leader.term(at: new.index) == raft.term, raft.commitIndex < old.index {
+                return "has \(to) at \(new.index) before \(from) at \(old.index) is committed"
+            }
+        }
+        return nil
+    }
+
+    private func readsLate(_ group: GroupID, _ raft: Raft, _ leader: RaftInspector) -> String? {
+        let known = before[Reign(group: group, term: raft.term)] ?? .zero
+        guard let index = leader.readIndexes.first(where: { $0 < known.index }) else { return nil }
+        return "reads at \(index), though \(known) was committed before its term"
+    }
+
+    /// Whether its lease outlasts what a majority promised.
+    private func overstays(
+        _ group: GroupID, _ sender: Witness, _ leader: RaftInspector, at now: UInt64,
+        _ witness: (ReplicaID) -> Witness?
+    ) -> String? {
+        let (raft, local) = (sender.raft, sender.clock.local(at: now))
+        guard let end = leader.leaseEnd, end > local else { return nil }
+        if leaving.contains(Reign(group: group, term: raft.term)) { return "has a lease, though it hands over" }
+        let last = now + sender.clock.trueDuration(of: end.nanoseconds - local.nanoseconds - 1)
+        let isKept = Quorum.isMajority(raft.configuration) { voter in
+            guard voter != raft.id, let other = witness(voter) else { return true }
+            return other.raft.term <= raft.term
+                && RaftInspector(other.raft).keepsQuiet(at: other.clock.local(at: last))
+        }
+        return isKept ? nil : "has a lease until \(last) ns, and no majority that votes for nobody until then"
+    }
+}
