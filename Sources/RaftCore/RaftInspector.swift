@@ -11,6 +11,9 @@ package struct RaftInspector {
     /// The snapshot's configuration and those of the log, oldest first.
     package var configurations: [ConfigurationAt] { raft.configurations }
 
+    /// The term and the vote in it.
+    package var hardState: HardState { raft.hardState }
+
     /// Until when the replica serves reads by its lease, on its own clock; nil where it has none.
     package var leaseEnd: MonotonicTime? { raft.leaseEnd }
 

@@ -33,7 +33,16 @@ struct RaftProofs {
         var life: Int
     }
 
+    /// A vote that a replica gave, and in which life of its process.
+    private struct Vote {
+        var hardState: HardState
+        var life: Int
+    }
+
     private var acknowledged: [Member: Acknowledged] = [:]
+    private var lastVotes: [Member: Vote] = [:]
+    /// Where the logs of candidates end, and who voted for them.
+    private var candidates: [Reign: [ReplicaID: LogPosition]] = [:]
     private var votes: [Reign: Set<ReplicaID>] = [:]
     /// What was committed in a group when a reign began.
     private var before: [Reign: LogPosition] = [:]
@@ -55,11 +64,15 @@ struct RaftProofs {
         if lives.updateValue(sender.life, forKey: member) != sender.life, let fault = remembers(member, sender) {
             return "group \(group): \(fault)"
         }
+        let reign = Reign(group: group, term: message.term)
         switch message.body {
         case .appendResponse(.accepted(let match)): note(match, of: member, message.term, sender)
+        case .voteRequest(let lastLog, _): candidates[reign, default: [:]][message.from] = lastLog
         case .voteResponse(granted: true):
-            votes[Reign(group: group, term: message.term), default: []].insert(message.from)
-        case .timeoutNow: leaving.insert(Reign(group: group, term: message.term))
+            votes[reign, default: []].insert(message.from)
+            lastVotes[member] = Vote(hardState: HardState(term: message.term, vote: message.to), life: sender.life)
+            if let fault = mayNotVote(message, in: reign, raft) { return "group \(group): \(fault)" }
+        case .timeoutNow: leaving.insert(reign)
         default: break
         }
         // A message may leave later than it was made.
@@ -78,13 +91,30 @@ struct RaftProofs {
             term: term, position: LogPosition(index: match, term: entry), life: sender.life)
     }
 
-    /// What a leader was told to be durable is there after a restart. In a later term it may have been replaced.
+    /// Votes are there after a restart, and so is what a leader was told to be durable. In a later term that may have
+    /// been replaced.
     private func remembers(_ member: Member, _ sender: Witness) -> String? {
-        guard let known = acknowledged[member], known.life < sender.life, !sender.mayHaveLost else { return nil }
+        guard !sender.mayHaveLost else { return nil }
         let raft = sender.raft
-        guard raft.term <= known.term, raft.snapshotPosition.index < known.position.index else { return nil }
+        if let vote = lastVotes[member], vote.life < sender.life, raft.term <= vote.hardState.term,
+            RaftInspector(raft).hardState != vote.hardState
+        {
+            return "\(member.replica) gave its vote by \(vote.hardState), and forgot it in a restart"
+        }
+        guard let known = acknowledged[member], known.life < sender.life, raft.term <= known.term,
+            raft.snapshotPosition.index < known.position.index
+        else { return nil }
         if RaftInspector(raft).term(at: known.position.index) == known.position.term { return nil }
         return "\(member.replica) acknowledged \(known.position), and its log ends at \(raft.lastLog) after a restart"
+    }
+
+    /// Why a replica may not vote for another: it has more in its log.
+    private func mayNotVote(_ message: Message, in reign: Reign, _ raft: Raft) -> String? {
+        // It may have heard from the new leader by now.
+        guard raft.lastLog.term < reign.term, let last = candidates[reign]?[message.to],
+            !last.isAtLeastAsUpToDate(as: raft.lastLog)
+        else { return nil }
+        return "\(message.from), whose log ends at \(raft.lastLog), votes for \(message.to), whose log ends at \(last)"
     }
 
     private mutating func wasElected(_ group: GroupID, _ raft: Raft, _ leader: RaftInspector) -> String? {
@@ -93,30 +123,37 @@ struct RaftProofs {
         let known = committed[group] ?? .zero
         before[reign] = known
         let voters = votes[reign, default: []].union([raft.id])
-        guard isMajority(voters, leader) else { return "was elected by \(voters.sorted()) alone" }
+        let inForce = leader.configurations.last { leader.term(at: $0.index) != raft.term }
+        if let inForce, !Quorum.isMajority(inForce.configuration, where: { voters.contains($0) }) {
+            return "was elected by \(voters.sorted()) alone"
+        }
         guard known.index > raft.snapshotPosition.index, leader.term(at: known.index) != known.term else { return nil }
         return "lacks \(known), which is committed: its log ends at \(raft.lastLog)"
     }
 
-    /// Commands of this term make those before them committed, so only they are counted.
+    /// Entries of this term make those before them committed, so only they are counted.
     private mutating func hasMajority(_ group: GroupID, _ raft: Raft, _ leader: RaftInspector) -> String? {
-        guard raft.commitIndex > committed[group]?.index ?? .zero, let term = leader.term(at: raft.commitIndex) else {
-            return nil
-        }
-        committed[group] = LogPosition(index: raft.commitIndex, term: term)
+        let (last, known) = (raft.commitIndex, committed[group]?.index ?? .zero)
+        guard last > known, let term = leader.term(at: last) else { return nil }
+        committed[group] = LogPosition(index: last, term: term)
         guard term == raft.term else { return nil }
-        var holders: Set<ReplicaID> = [raft.id]
-        for voter in Set(leader.configurations.flatMap(\.configuration.all)) {
-            let known = acknowledged[Member(group: group, replica: voter)]
-            if let known, known.term == term, known.position.index >= raft.commitIndex { holders.insert(voter) }
+        func isHeld(_ index: LogIndex, by configuration: Configuration) -> Bool {
+            Quorum.isMajority(configuration) { voter in
+                if voter == raft.id { return true }
+                guard let held = acknowledged[Member(group: group, replica: voter)] else { return false }
+                return held.term == term && held.position.index >= index
+            }
         }
-        return isMajority(holders, leader)
-            ? nil : "commits \(raft.commitIndex), which \(holders.sorted()) alone have"
-    }
-
-    /// Of a configuration in its log: it may have begun another one since.
-    private func isMajority(_ replicas: Set<ReplicaID>, _ leader: RaftInspector) -> Bool {
-        leader.configurations.contains { Quorum.isMajority($0.configuration) { replicas.contains($0) } }
+        let configurations = leader.configurations
+        // A configuration was in force until it was committed.
+        let alone = configurations.first {
+            $0.index > known && $0.index <= last && !isHeld($0.index, by: $0.configuration)
+        }
+        if let alone { return "commits \(alone.configuration) at \(alone.index), which its majorities lack" }
+        // The rest was committed under that one, or under one that came after it since.
+        let first = configurations.lastIndex { $0.index <= last } ?? 0
+        return configurations[first...].contains { isHeld(last, by: $0.configuration) }
+            ? nil : "commits \(last), which a majority of \(configurations[first].configuration) lacks"
     }
 
     private func changesStepByStep(_ raft: Raft, _ leader: RaftInspector) -> String? {
