@@ -145,11 +145,8 @@ package final class RecordService: Sendable {
         try await accounts.hash(of: password, salt: randomBytes(PasswordHasher.saltBytes))
     }
 
-    /// An id that nothing else has, ordered by time.
+    /// An id that nothing else has, ordered by time; its text is good for a name.
     package func newID() -> UUIDv7 { node.platform.newID(at: now) }
-
-    /// The same as text, for a name.
-    func newName() -> String { newID().text }
 
     /// What seals and signs what clients carry from one request to another, on whichever node they come to.
     /// - Throws: `TRY_AGAIN_LATER` while the cluster has none: in the first moments of its life, or while one of its

@@ -185,7 +185,7 @@ package struct Webhooks: Sendable {
     package func test(_ name: String) async throws(RequestFailure) -> WebhookProgress.Attempt {
         let webhook = try await webhook(named: name)
         let message = WebhookMessage(
-            id: "test-\(service.newName())", webhook: webhook, notifications: [], flag: "test")
+            id: "test-\(service.newID().text)", webhook: webhook, notifications: [], flag: "test")
         let transport = try service.webhooks.requireTransport()
         return try await service.webhooks.ask(for: webhook.container) { () async throws(RequestFailure) in
             try await message.send(transport, in: service)

@@ -57,7 +57,7 @@ package struct Assets: Sendable {
                 uploader: request.caller.stampName, bytesMax: token.size ?? bytesMax, expires: expires)
             uploads.append(
                 Upload(
-                    recordName: token.recordName ?? service.newName(), fieldName: token.fieldName,
+                    recordName: token.recordName ?? service.newID().text, fieldName: token.fieldName,
                     url: AssetURL.upload(ticket, secret, origin: request.origin)))
         }
         return uploads

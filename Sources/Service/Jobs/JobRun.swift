@@ -166,7 +166,7 @@ extension JobRun {
         ])
         let changes = try relay(ModifyRecordsRequest(json: body))
         // A try whose answer was lost is not done again under the same key, and its outcome is told.
-        let identity = try RequestIdentity(service.newName(), body: body.serialized(), in: service)
+        let identity = try RequestIdentity(service.newID().text, body: body.serialized(), in: service)
         let result = try await step { request throws(RequestFailure) in
             var request = request
             request.identity = identity

@@ -161,7 +161,7 @@ package struct RecordModification: Sendable {
     /// The name of a record that came without one. Under an idempotency key it is made of that, so that a repetition of
     /// the request means the same records.
     private func newName(_ number: Int, key: [UInt8]?) -> String {
-        guard let key else { return service.newName() }
+        guard let key else { return service.newID().text }
         let digest = SHA256.hash(data: key + Array("/record/\(number)".utf8))
         return UUIDv7(Array(key.prefix(6)) + Array(digest.prefix(10))).text
     }

@@ -162,7 +162,7 @@ package struct Subscriptions: Sendable {
 
     private func subscription(_ input: SubscriptionInput) async throws(RequestFailure) -> Subscription {
         var subscription = Subscription(
-            id: input.id.isEmpty ? service.newName() : input.id, scope: request.key.scope, kind: input.kind)
+            id: input.id.isEmpty ? service.newID().text : input.id, scope: request.key.scope, kind: input.kind)
         subscription.recordType = input.recordType
         subscription.info = input.info
         if let zoneID = input.zoneID { subscription.zone = try request.zone(zoneID).name }
