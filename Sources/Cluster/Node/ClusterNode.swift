@@ -50,7 +50,7 @@ package final class ClusterNode: Sendable {
     /// What is done when the node must not go on.
     private let fatal = Mutex<@Sendable (String) -> Void>({ _ in })
 
-    /// The replica of a group as it is now, for checkers that are on the lane's loop.
+    /// The replica of a group as it is now, for a simulation, whose loops share one thread.
     package func raft(of group: GroupID) -> Raft? { lane.replicas[group]?.raft }
 
     /// What the folder says of itself.

@@ -27,8 +27,9 @@ package struct EdgeLimits: Sendable {
     /// The most requests of a connection that wait for their answers.
     package var pipelinedRequestsMax = 32
     /// The most frames of an HTTP/2 connection, within `controlFramesWindow`, that are of no request: settings, pings
-    /// and priorities, of which browsers send some with each request. With more of them it is closed.
-    package var controlFramesMax = 10_000
+    /// and priorities, of which browsers send some with each request. With more of them it is closed. Each
+    /// takes eight bytes of every connection.
+    package var controlFramesMax = 1_000
     /// The most requests of an HTTP/2 connection that the client gives up within `controlFramesWindow`; with more it is
     /// closed. A page that is left gives up all it was waiting for.
     package var resetsMax = 1_000

@@ -115,11 +115,12 @@ struct EchoResponder: HTTPResponder {
 
     func respond(to request: Request, context: EdgeContext) async throws -> Response {
         if request.head.path == "/large" || request.head.path == "/endless" {
-            // Many parts may be taken from here before the loop has a turn and says to wait.
+            // Many parts may be taken from here before the loop has a turn and says to wait: small ones where nothing
+            // says how many, or the edge would end the answer for what waits, and not for its reader.
             let isEndless = request.head.path == "/endless"
             let body = ResponseBody(contentLength: isEndless ? nil : Self.largeBytes) { writer in
                 do {
-                    let part = ByteBuffer(repeating: 0x61, count: 64 << 10)
+                    let part = ByteBuffer(repeating: 0x61, count: isEndless ? 1 << 10 : 64 << 10)
                     for _ in 0..<(isEndless ? Int.max : Self.largeBytes >> 16) { try await writer.write(part) }
                     try await writer.finish(nil)
                     ended.yield("done")

@@ -148,10 +148,10 @@ extension ClusterSuites {
         func pings() async throws {
             try await EdgeUnderTest.run { edge in
                 let client = try await StreamClient(edge)
-                try await client.ping(1_000)
-                try await client.untilSigns(1_000, .ping)
+                try await client.ping(500)
+                try await client.untilSigns(500, .ping)
                 #expect(try await client.ask(.GET, "/").status == 200)
-                try await client.ping(10_000)
+                try await client.ping(1_000)
                 try await client.untilClosed()
             }
         }

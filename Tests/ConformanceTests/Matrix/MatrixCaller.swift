@@ -37,18 +37,23 @@ extension Matrix {
             }
             let answer = try await Servers.shared.send(call, to: home.service)
             guard call.signing != nil, Self.mustSignAgain(answer) else { return answer }
+            // An error is a result here: a request whose outcome is unknown is not sent again.
             return try await awaitState("a leader that counts signatures since before this one's date") {
-                try await Servers.shared.send(call, to: home.service)
+                await Self.result { try await Servers.shared.send(call, to: home.service) }
             } until: {
-                !Self.mustSignAgain($0)
-            }
+                (try? $0.get()).map(Self.mustSignAgain) != true
+            }.get()
+        }
+
+        private static func result(of send: () async throws -> Answer) async -> Result<Answer, any Error> {
+            do { return .success(try await send()) } catch { return .failure(error) }
         }
 
         /// Whether another node began to lead after a request was signed, as it may at any time on a busy machine. It
         /// cannot know whether the signature was used before, so nothing was done.
         private static func mustSignAgain(_ answer: Answer) -> Bool {
             answer.json.code == "TRY_AGAIN_LATER" && answer.json["detail"]?.string == "nothingDone"
-                && answer.json["reason"]?.string?.contains("sign the request anew") == true
+                && answer.json["reason"]?.string?.contains("keeps count since a moment ago") == true
         }
 
         /// The headers of `web-services.md` section 3.2.

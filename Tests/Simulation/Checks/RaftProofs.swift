@@ -41,9 +41,12 @@ struct RaftProofs {
 
     private var acknowledged: [Member: Acknowledged] = [:]
     private var lastVotes: [Member: Vote] = [:]
-    /// Where the logs of candidates end, and who voted for them.
+    /// Up to where replicas said that they have the log of a term's leader.
+    private var matches: [Reign: [ReplicaID: LogIndex]] = [:]
+    /// Where the logs of candidates end.
     private var candidates: [Reign: [ReplicaID: LogPosition]] = [:]
-    private var votes: [Reign: Set<ReplicaID>] = [:]
+    /// Who voted, by candidate.
+    private var votes: [Reign: [ReplicaID: Set<ReplicaID>]] = [:]
     /// What was committed in a group when a reign began.
     private var before: [Reign: LogPosition] = [:]
     /// Leaders that asked another replica to take over.
@@ -51,6 +54,20 @@ struct RaftProofs {
     private var committed: [GroupID: LogPosition] = [:]
     private var lives: [Member: Int] = [:]
 
+    /// Takes note of what a message says, whoever sends it.
+    mutating func note(_ sent: PeerMessage) {
+        let (message, reign) = (sent.message, Reign(group: sent.group, term: sent.message.term))
+        switch message.body {
+        case .appendResponse(.accepted(let match)):
+            matches[reign, default: [:]][message.from] = max(matches[reign]?[message.from] ?? .zero, match)
+        case .voteRequest(let lastLog, _): candidates[reign, default: [:]][message.from] = lastLog
+        case .voteResponse(granted: true): votes[reign, default: [:]][message.to, default: []].insert(message.from)
+        case .timeoutNow: leaving.insert(reign)
+        default: break
+        }
+    }
+
+    /// Judges the sender of a message that was noted.
     /// - Parameters:
     ///   - sender: who sends the message.
     ///   - now: true time.
@@ -67,12 +84,9 @@ struct RaftProofs {
         let reign = Reign(group: group, term: message.term)
         switch message.body {
         case .appendResponse(.accepted(let match)): note(match, of: member, message.term, sender)
-        case .voteRequest(let lastLog, _): candidates[reign, default: [:]][message.from] = lastLog
         case .voteResponse(granted: true):
-            votes[reign, default: []].insert(message.from)
             lastVotes[member] = Vote(hardState: HardState(term: message.term, vote: message.to), life: sender.life)
             if let fault = mayNotVote(message, in: reign, raft) { return "group \(group): \(fault)" }
-        case .timeoutNow: leaving.insert(reign)
         default: break
         }
         // A message may leave later than it was made.
@@ -111,7 +125,7 @@ struct RaftProofs {
     /// Why a replica may not vote for another: it has more in its log.
     private func mayNotVote(_ message: Message, in reign: Reign, _ raft: Raft) -> String? {
         // It may have heard from the new leader by now.
-        guard raft.lastLog.term < reign.term, let last = candidates[reign]?[message.to],
+        guard raft.term == reign.term, raft.leader == nil, let last = candidates[reign]?[message.to],
             !last.isAtLeastAsUpToDate(as: raft.lastLog)
         else { return nil }
         return "\(message.from), whose log ends at \(raft.lastLog), votes for \(message.to), whose log ends at \(last)"
@@ -120,9 +134,10 @@ struct RaftProofs {
     private mutating func wasElected(_ group: GroupID, _ raft: Raft, _ leader: RaftInspector) -> String? {
         let reign = Reign(group: group, term: raft.term)
         guard before[reign] == nil else { return nil }
-        let known = committed[group] ?? .zero
+        // It may be seen first when a later leader has committed more.
+        let known = committed[group].flatMap { $0.term < raft.term ? $0 : nil } ?? .zero
         before[reign] = known
-        let voters = votes[reign, default: []].union([raft.id])
+        let voters = votes[reign]?[raft.id, default: []].union([raft.id]) ?? [raft.id]
         let inForce = leader.configurations.last { leader.term(at: $0.index) != raft.term }
         if let inForce, !Quorum.isMajority(inForce.configuration, where: { voters.contains($0) }) {
             return "was elected by \(voters.sorted()) alone"
@@ -137,11 +152,11 @@ struct RaftProofs {
         guard last > known, let term = leader.term(at: last) else { return nil }
         committed[group] = LogPosition(index: last, term: term)
         guard term == raft.term else { return nil }
+        let reign = Reign(group: group, term: term)
         func isHeld(_ index: LogIndex, by configuration: Configuration) -> Bool {
             Quorum.isMajority(configuration) { voter in
                 if voter == raft.id { return true }
-                guard let held = acknowledged[Member(group: group, replica: voter)] else { return false }
-                return held.term == term && held.position.index >= index
+                return matches[reign]?[voter].map { $0 >= index } ?? false
             }
         }
         let configurations = leader.configurations
@@ -186,7 +201,9 @@ struct RaftProofs {
         let last = now + sender.clock.trueDuration(of: end.nanoseconds - local.nanoseconds - 1)
         let isKept = Quorum.isMajority(raft.configuration) { voter in
             guard voter != raft.id, let other = witness(voter) else { return true }
-            return other.raft.term <= raft.term
+            // In a later term it may be by an answer that came late, and have voted for nobody there.
+            let isFree = other.raft.leader == nil && RaftInspector(other.raft).hardState.vote == nil
+            return (other.raft.term <= raft.term || isFree)
                 && RaftInspector(other.raft).keepsQuiet(at: other.clock.local(at: last))
         }
         return isKept ? nil : "has a lease until \(last) ns, and no majority that votes for nobody until then"

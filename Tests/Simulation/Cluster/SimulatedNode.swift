@@ -145,6 +145,8 @@ final class SimulatedNode: @unchecked Sendable {
         guard isDown, !isRetired else { return }
         isEnlisted = true
         life += 1
+        // What is left of the last process may take a while to end.
+        cluster = nil
         state = .starting
         var clock = SimulatedClock(
             at: world.now, origin: UInt64.random(in: 1...1_000_000_000_000, using: &world.generator))

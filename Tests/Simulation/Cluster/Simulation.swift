@@ -134,10 +134,10 @@ package final class Simulation: @unchecked Sendable {
     }
 
     private func prove(_ message: PeerMessage, by sender: ProcessLife) -> String? {
-        let group = message.group
-        guard nodes[sender.node - 1].process === sender, let witness = nodes[sender.node - 1].witness(of: group) else {
-            return nil
-        }
+        raftProofs.note(message)
+        let (group, node) = (message.group, nodes[sender.node - 1])
+        guard node.process === sender, let witness = node.witness(of: group), witness.raft.id == message.message.from
+        else { return nil }
         return raftProofs.judge(message, by: witness, at: world.now) { [nodes] replica in
             let place = Int(replica.node.rawValue) - 1
             guard let other = nodes[place].witness(of: group), other.raft.id == replica else { return nil }
