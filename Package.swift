@@ -203,7 +203,8 @@ let package = Package(
                 dependencies: [
                     "Admission", "Authorization", "Cluster", "Directory", "EventQueue", "HistoryChecks",
                     "KeyValueStore", "PeerTransport",
-                    "RaftCore", "RecordModel", "RecordStore", "Service", "Storage", "Wire", .crypto, .grdb, .logging,
+                    "RaftCore", "RecordModel", "RecordStore", "Service", "Storage", "Wire", .crypto, .deque, .grdb,
+                    .logging,
                     .nioCore,
                 ], path: "Tests/Simulation", swiftSettings: settings),
             .executableTarget(

@@ -49,7 +49,8 @@ struct TraceHTTPTests {
         #expect(!tracer.queue.takeAll().contains { $0.kind == .server })
         let log = try await world.admin("GET", "requests?\(Self.at)&clients=true")
         let traces = (log["requests"]?.array ?? []).map { $0["trace"]?.string }
-        #expect(traces == [nil, Self.trace, Self.trace])
+        // Requests of one millisecond are in no order.
+        #expect(traces.count == 3 && traces.filter { $0 == Self.trace }.count == 2 && traces.contains(nil))
         let found = try await world.admin("GET", "requests?\(Self.at)&clients=true&trace=\(Self.trace)")
         #expect(found["requests"]?.array?.count == 2)
         let id = try #require(answer["x-apple-request-uuid"])

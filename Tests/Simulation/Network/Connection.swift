@@ -1,3 +1,4 @@
+import DequeModule
 import Glibc
 import NIOCore
 
@@ -19,8 +20,10 @@ final class Connection: @unchecked Sendable {
         var bytesOnTheWay = 0
         /// When what was last sent arrives: nothing overtakes.
         var lastArrival: UInt64 = 0
-        /// What came to a cut, in order.
-        var atCut: [() -> Void] = []
+        /// What was sent and has not arrived, in order.
+        var onTheWay: Deque<() -> Void> = []
+        /// How much of it has come to a cut.
+        var atCut = 0
     }
 
     let network: SimulatedNetwork
@@ -52,16 +55,24 @@ final class Connection: @unchecked Sendable {
 
     /// Has something happen at the other end, on its loop, behind everything sent before; or never.
     func carry(from side: Side, _ body: @escaping () -> Void) {
+        ways[side.rawValue].onTheWay.append(body)
+        scheduleArrival(from: side)
+    }
+
+    /// Has the first thing that is on the way arrive, which may be another than what is sent now.
+    private func scheduleArrival(from side: Side) {
         let (sender, receiver) = (process(side), process(side.other))
         let world = network.world
         let delay = network.delay(from: sender.node, to: receiver.node)
         let arrival = max(ways[side.rawValue].lastArrival, world.now + delay)
         ways[side.rawValue].lastArrival = arrival
         world.schedule(after: arrival - world.now, .message, for: receiver, on: end(side.other).wire.loop) { [self] in
-            guard !network.isCut(from: sender.node, to: receiver.node), ways[side.rawValue].atCut.isEmpty else {
-                return ways[side.rawValue].atCut.append(body)
+            guard !network.isCut(from: sender.node, to: receiver.node) else {
+                ways[side.rawValue].atCut += 1
+                return
             }
-            body()
+            let arrived = ways[side.rawValue].onTheWay.removeFirst()
+            arrived()
         }
     }
 
@@ -105,9 +116,9 @@ final class Connection: @unchecked Sendable {
     /// What waited at a cut goes on.
     func sendWaiting() {
         for side in [Side.dialler, .acceptor] {
-            let bodies = ways[side.rawValue].atCut
-            ways[side.rawValue].atCut = []
-            for body in bodies { carry(from: side, body) }
+            let count = ways[side.rawValue].atCut
+            ways[side.rawValue].atCut = 0
+            for _ in 0..<count { scheduleArrival(from: side) }
         }
     }
 
@@ -156,7 +167,7 @@ final class Connection: @unchecked Sendable {
     func giveUpUnlessHealed() {
         let world = network.world
         world.schedule(after: 5 * World.second, .dial, for: nil) { [self] in
-            for side in [Side.dialler, .acceptor] where !ways[side.rawValue].atCut.isEmpty {
+            for side in [Side.dialler, .acceptor] where ways[side.rawValue].atCut > 0 {
                 world.schedule(after: 0, .dial, for: process(side), on: end(side).wire.loop) { [self] in
                     end(side).fail(IOError(errnoCode: ETIMEDOUT, reason: "simulated"))
                 }
