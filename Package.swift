@@ -204,8 +204,7 @@ let package = Package(
                     "Admission", "Authorization", "Cluster", "Directory", "EventQueue", "HistoryChecks",
                     "KeyValueStore", "PeerTransport",
                     "RaftCore", "RecordModel", "RecordStore", "Service", "Storage", "Wire", .crypto, .deque, .grdb,
-                    .logging,
-                    .nioCore,
+                    .logging, .nioCore,
                 ], path: "Tests/Simulation", swiftSettings: settings),
             .executableTarget(
                 name: "simulate", dependencies: ["Simulation", .arguments], path: "Tests/Simulator",

@@ -11,6 +11,9 @@ struct Progress: Hashable, Sendable {
     private(set) var next: LogIndex
     /// Whether a probe waits for its answer, or for a heartbeat's.
     private(set) var isPaused = false
+    /// Where the last probe's entries end. What answers earlier appends ends no probe: over a network that reorders
+    /// messages each of these answers would have the whole window sent again, whose answers would again.
+    private var probeEnd: LogIndex?
     private(set) var inflights = Inflights()
     /// Entries that are being read from disk.
     var load: LoadRequest?
@@ -48,6 +51,7 @@ struct Progress: Hashable, Sendable {
         switch state {
         case .probe:
             isPaused = true
+            probeEnd = last
         case .replicate:
             precondition(last >= next, "an append to \(last) when \(next) is next")
             if inflights.isEmpty { lastProgress = now }
@@ -84,9 +88,13 @@ struct Progress: Hashable, Sendable {
         return true
     }
 
+    /// Whether the follower is known to agree with what the probe sent, if it is out, or with where it will begin.
+    var isProbed: Bool { state == .probe && match >= probeEnd ?? next.previous }
+
     mutating func becomeProbe(next: LogIndex) {
         precondition(next > match, "probing \(id) at \(next), which has everything up to \(match)")
         state = .probe
+        probeEnd = nil
         self.next = next
         isPaused = false
         inflights = Inflights()

@@ -240,8 +240,7 @@ extension Raft {
         let isNews = followers[offset].acknowledged(match, last: log.last.index, now: now)
         switch followers[offset].state {
         case .probe:
-            // An older answer says nothing about where the logs agree now.
-            if followers[offset].match == match { followers[offset].becomeReplicate() }
+            if followers[offset].isProbed { followers[offset].becomeReplicate() }
         case .snapshot:
             // The snapshot is installed, or was not needed, once the log holds what follows.
             if isNews, match >= log.snapshot.index { followers[offset].becomeReplicate() }

@@ -94,6 +94,36 @@ struct LogClaimTests {
         #expect(effects.commitIndex == LogIndex(2))
     }
 
+    /// Each answer to an earlier append ended the probe and had the window sent again, so that messages multiplied.
+    @Test("Messages that overtake each other do not multiply", arguments: 1...8 as ClosedRange<UInt64>)
+    func windowsUnderReordering(seed: UInt64) throws {
+        var settings = RaftSettings()
+        (settings.appendBytesMax, settings.probeBytesMax, settings.cacheBytesMax) = (80, 40, 1 << 20)
+        var cluster = TestCluster(voters: 3, settings: settings)
+        let late = ReplicaID(3)
+        try cluster.elect(1, without: [late])
+        for _ in 0..<400 {
+            try cluster.propose(1, "a")
+            try cluster.settle(without: [late])
+        }
+        var generator = SplitMix64(seed: seed)
+        var (most, steps) = (0, 0)
+        while steps < 20_000, cluster[1].raft?.lastLog != cluster[3].raft?.lastLog {
+            steps += 1
+            if cluster.messages.isEmpty {
+                cluster.now = cluster.now.adding(milliseconds: settings.heartbeatIntervalMilliseconds)
+                try cluster.event(0) { $0.tick(now: $1) }
+            }
+            if steps.isMultiple(of: 100) || cluster.messages.isEmpty {
+                for node in 0..<3 { try cluster.persistAll(node) }
+            }
+            guard !cluster.messages.isEmpty else { continue }
+            try cluster.deliver(cluster.messages.remove(at: Int.random(in: cluster.messages.indices, using: &generator)))
+            most = max(most, cluster.messages.count)
+        }
+        #expect(most < 16 * settings.inflightAppendsMax)
+    }
+
     /// The persist of entries that were cut off since, and that then came back, is not the persist of those that came
     /// back.
     @Test("A persist from before a cut does not count, even if the log holds the same entry again")

@@ -105,8 +105,8 @@ private final class DepartureHandler: ChannelInboundHandler, RemovableChannelHan
     }
 }
 
-/// The body of a request whose client does not send it before it is told to (RFC 9110, section 10.1.1). Whoever reads
-/// it first tells the client so: what is refused by its head alone costs no body.
+/// The body of a request whose client does not send it before it is told to (RFC 9110, section 10.1.1). The first read
+/// tells the client so: what is refused by its head alone costs no body.
 private struct AwaitedBody: AsyncSequence, Sendable {
     let body: RequestBody
     let channel: any Channel

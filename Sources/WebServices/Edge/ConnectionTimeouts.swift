@@ -281,8 +281,8 @@ final class ConnectionTimeoutHandler: ChannelDuplexHandler {
     func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
         if mode == .all {
             isClosing = true
-            // HTTP/2's last stream is over when its last frame is written, which ends a connection that says goodbye:
-            // before that frame is flushed. After TLS's goodbye it could not be sent.
+            // HTTP/2's second goodbye is written and not flushed where it closes the connection. After TLS's goodbye it
+            // could not be sent.
             context.flush()
         }
         context.close(mode: mode, promise: promise)

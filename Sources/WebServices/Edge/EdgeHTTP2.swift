@@ -13,10 +13,8 @@ import NIOHTTPTypesHTTP2
 struct EdgeHTTP2: Sendable {
     typealias Stream = NIOAsyncChannel<HTTPRequestPart, HTTPResponsePart>
 
-    /// A connection, and the requests that come on it.
-    struct Value: Sendable {
-        let requests: NIOHTTP2Handler.AsyncStreamMultiplexer<Stream>
-    }
+    /// The requests that come on a connection.
+    typealias Value = NIOHTTP2Handler.AsyncStreamMultiplexer<Stream>
 
     private let requests: HTTP1Channel
     private let edge: Edge
@@ -45,14 +43,14 @@ struct EdgeHTTP2: Sendable {
                 }
             }
             try channel.pipeline.syncOperations.addHandler(HTTP2EndHandler())
-            return Value(requests: requests)
+            return requests
         }
     }
 
     func handle(value: Value, logger: Logger) async {
         do {
             try await withThrowingDiscardingTaskGroup { group in
-                for try await stream in value.requests.inbound {
+                for try await stream in value.inbound {
                     group.addTask { await requests.handle(value: stream, logger: logger) }
                 }
             }

@@ -16,15 +16,8 @@ struct RaftProofs {
         var mayHaveLost: Bool
     }
 
-    private struct Reign: Hashable {
-        var group: GroupID
-        var term: Term
-    }
-
-    private struct Member: Hashable {
-        var group: GroupID
-        var replica: ReplicaID
-    }
+    private typealias Reign = RaftWatch.Reign
+    private typealias Member = RaftWatch.Member
 
     /// What a replica said that it has durably of a leader's log.
     private struct Acknowledged {
@@ -54,7 +47,7 @@ struct RaftProofs {
     private var committed: [GroupID: LogPosition] = [:]
     private var lives: [Member: Int] = [:]
 
-    /// Takes note of what a message says, whoever sends it.
+    /// Takes note of what a message says; its sender may be gone.
     mutating func note(_ sent: PeerMessage) {
         let (message, reign) = (sent.message, Reign(group: sent.group, term: sent.message.term))
         switch message.body {

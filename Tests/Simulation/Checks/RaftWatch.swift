@@ -5,7 +5,7 @@ import RaftCore
 /// vote a term, no campaign that nobody agreed to, one entry at a position; and nobody falls back into a term that is
 /// over for it.
 struct RaftWatch {
-    private struct Reign: Hashable {
+    struct Reign: Hashable {
         var group: GroupID
         var term: Term
     }
@@ -21,7 +21,7 @@ struct RaftWatch {
         var position: LogPosition
     }
 
-    private struct Member: Hashable {
+    struct Member: Hashable {
         var group: GroupID
         var replica: ReplicaID
     }

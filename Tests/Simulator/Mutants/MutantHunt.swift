@@ -242,7 +242,8 @@ private enum Checker: String {
         ("without a cause", .alarms), (" ends: ", .alarms), ("does not serve", .alarms), ("do not come", .liveness),
         ("does not come back", .liveness), ("no answer", .liveness), ("do not answer", .liveness),
         ("does not end", .liveness), ("both lead", .raft), ("voted for", .raft), ("without a pre-vote", .raft),
-        ("another entry at", .raft), ("has spoken in term", .raft), ("was answered", .answers),
+        ("another entry at", .raft), ("has spoken in term", .raft), ("which leads term", .raft),
+        ("whose log ends at", .raft), ("after a restart", .raft), ("in a restart", .raft), ("was answered", .answers),
         ("was refused", .answers), (" and was ", .tags),
     ]
 
