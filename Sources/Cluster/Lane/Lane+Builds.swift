@@ -22,7 +22,7 @@ extension Lane {
         nextBuildReview = now.adding(milliseconds: buildIntervalMilliseconds)
         clockWatch.say(logger)
         // A full disk may be why a peer could not be remembered, and was rejected; its connection may last.
-        for peer in rejectedPeers.compactMap({ peers[$0] }).sorted(by: { $0.node < $1.node }) { judge(peer) }
+        for objection in trust.judgeAgain(rejectedOnly: true, by: map) { logger.warning("\(objection)") }
         // Another node shall lead at once.
         if isUnfit { nextRebalance = .zero }
         for group in groups { raiseLevel(of: group, now: now) }
@@ -61,8 +61,7 @@ extension Lane {
             level = min(level, directoryLevel ?? .first)
         }
         for node in nodes where node != settings.nodeID {
-            guard isConnected(node), !rejectedPeers.contains(node), let most = peers[node]?.build.levels?.upperBound
-            else { return nil }
+            guard isConnected(node), !trust.rejects(node), let most = trust.levels(of: node)?.upperBound else { return nil }
             level = min(level, FeatureLevel(most))
         }
         return level
@@ -85,7 +84,7 @@ extension Lane {
 
     /// Whether a node's build can apply what a replica's log holds.
     func canFollow(_ replica: Replica, _ node: NodeID) -> Bool {
-        peers[node]?.build.levels.map { $0.contains(replica.applier.level.rawValue) } ?? true
+        trust.levels(of: node).map { $0.contains(replica.applier.level.rawValue) } ?? true
     }
 
     /// This build cannot apply the next entry of a replica: it keeps its log and votes, answers nothing that it has not
@@ -100,7 +99,7 @@ extension Lane {
     }
 
     package func peerClock(of node: NodeID, ahead: ClosedRange<Int64>) {
-        if !rejectedPeers.contains(node) { clockWatch.heard(node, ahead: ahead) }
+        if !trust.rejects(node) { clockWatch.heard(node, ahead: ahead) }
     }
 }
 

@@ -109,7 +109,7 @@ extension Lane {
 
     private func send(_ messages: [Message], of group: GroupID) {
         guard let transport else { return }
-        for message in messages where !rejectedPeers.contains(message.to.node) {
+        for message in messages where !trust.rejects(message.to.node) {
             transport.send([PeerMessage(group: group, message: message)], to: message.to.node)
         }
     }

@@ -9,8 +9,7 @@ import Wire
 // What comes in from other nodes. Everything here is called on the lane's event loop.
 extension Lane: PeerTransportDelegate {
     package func peerConnected(_ peer: PeerIdentity, channel: PeerChannel) {
-        judge(peer)
-        dialled[peer.node] = peer
+        judge(peer, isDialled: true)
         switch channel {
         case .request: host?.peerConnected(peer.node)
         case .raft: for (group, member) in members(on: peer.node) { replicas[group]?.raft.peerConnected(member) }
@@ -18,25 +17,10 @@ extension Lane: PeerTransportDelegate {
         }
     }
 
-    package func peerIntroduced(_ peer: PeerIdentity, channel: PeerChannel) {
-        judge(peer)
-    }
+    package func peerIntroduced(_ peer: PeerIdentity, channel: PeerChannel) { judge(peer, isDialled: false) }
 
-    /// Takes the peer for the one this node knows, or not. Writes a small file when the peer was started anew, which is
-    /// rare enough to be done here: nothing of the peer may count before it is durable.
-    func judge(_ peer: PeerIdentity) {
-        peers[peer.node] = peer
-        var objection: String?
-        do {
-            objection = try knownPeers?.judge(peer, by: map).objection(to: peer.node)
-        } catch {
-            objection = "what is known of node \(peer.node) cannot be kept: \(error)"
-        }
-        if let objection {
-            if rejectedPeers.insert(peer.node).inserted { logger.warning("\(objection)") }
-        } else {
-            rejectedPeers.remove(peer.node)
-        }
+    private func judge(_ peer: PeerIdentity, isDialled: Bool) {
+        if let objection = trust.judge(peer, isDialled: isDialled, by: map) { logger.warning("\(objection)") }
     }
 
     package func peerDisconnected(_ node: NodeID, channel: PeerChannel) {
@@ -56,9 +40,7 @@ extension Lane: PeerTransportDelegate {
     }
 
     package func receiveRaft(_ messages: [PeerMessage], from node: NodeID) {
-        guard !isStopping, !isHeld, !rejectedPeers.contains(node), metPeers?.contains(node) != false else {
-            return
-        }
+        guard !isStopping, trust.accepts(node) else { return }
         let now = now
         for message in messages where message.message.from.node == node {
             guard let replica = replicas[message.group], canKeep(message, in: replica) else { continue }
@@ -99,7 +81,7 @@ extension Lane: PeerTransportDelegate {
         do throws(WireError) {
             var request = try NodeRequest(decoding: request)
             let answer = hops.noting(&request, from: node, settings.tracer, now: platform.clock) { reply(.success($0)) }
-            guard !rejectedPeers.contains(node) || request.isAllowedBeforeMembership else {
+            guard !trust.rejects(node) || request.isAllowedBeforeMembership else {
                 return reply(.failure(.refused("this data folder of node \(node) is not the one that counts")))
             }
             switch request {
@@ -143,7 +125,7 @@ extension Lane: PeerTransportDelegate {
     /// Why a peer's command must not come into the log: its build is newer, and the command says what this one does not
     /// know. Only builds of higher levels make such commands, so those of others are not looked into.
     private func refusal(of command: [UInt8], for group: GroupID, from node: NodeID) -> ReplicaError? {
-        guard let most = peers[node]?.build.levels?.upperBound, most > settings.featureLevels.upperBound.rawValue,
+        guard let most = trust.levels(of: node)?.upperBound, most > settings.featureLevels.upperBound.rawValue,
             let error = replicas[group]?.applier.machine.unknownPart(ofEntry: command)
         else { return nil }
         return .unavailable(

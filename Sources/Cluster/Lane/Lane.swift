@@ -30,7 +30,6 @@ package final class Lane: @unchecked Sendable {
     /// Waits until this node knows what the directory holds; set before the lane starts.
     var catchUp: @Sendable (@escaping @Sendable (Bool) -> Void) -> Void = { $0(false) }
     var transport: (any PeerNetwork)?
-    var knownPeers: KnownPeers?
     var peerBook: PeerBook?
     /// Serves peers with files.
     weak var assets: AssetExchange?
@@ -44,17 +43,7 @@ package final class Lane: @unchecked Sendable {
     weak var host: (any MembershipHost)?
     /// Called when a replica's data are damaged.
     var onDamage: @Sendable (GroupID, ReplicaDamage) -> Void = { _, _ in }
-    /// True until peers confirmed that this node's data folder is the newest. Until then nothing is sent, and what is
-    /// received is dropped.
-    var isHeld = false
-    /// Peers that confirmed our data folder. Messages from any other peer are dropped. Nil where this folder cannot be
-    /// an old one.
-    var metPeers: Set<NodeID>?
-    /// Who the peers said they are, at their last connection, and at the last one that this node dialled.
-    var peers: [NodeID: PeerIdentity] = [:]
-    var dialled: [NodeID: PeerIdentity] = [:]
-    /// Nodes whose data folder is not the one this node knows: nothing of theirs counts.
-    var rejectedPeers: Set<NodeID> = []
+    var trust = PeerTrust()
     /// The node that should lead each group when it can.
     var preferredLeaders: [GroupID: NodeID] = [:]
     var nextRebalance = MonotonicTime.zero
@@ -292,7 +281,7 @@ package final class Lane: @unchecked Sendable {
         clockWatch.review(self)
         submitRefused()
         regainSpace(now: now)
-        guard !isHeld else { return expireCalls(now: now) }
+        guard !trust.isHeld else { return expireCalls(now: now) }
         for group in groups {
             guard let replica = replicas[group] else { continue }
             if replica.wakeAt <= now { perform(replica.raft.tick(now: now), of: replica) }
@@ -330,7 +319,7 @@ package final class Lane: @unchecked Sendable {
     /// Who is to lead next: any other replica if this node cannot do the work, otherwise the preferred one.
     private func successor(of replica: Replica, _ group: GroupID, now: MonotonicTime) -> ReplicaID? {
         let others = replica.raft.configuration.voters.filter {
-            $0 != replica.raft.id && !rejectedPeers.contains($0.node) && canFollow(replica, $0.node)
+            $0 != replica.raft.id && !trust.rejects($0.node) && canFollow(replica, $0.node)
                 && transport?.isConnected($0.node, channel: .raft) == true
         }
         func hasLed(delays: UInt64) -> Bool {

@@ -25,9 +25,7 @@ extension Lane {
         }
         dialPeers()
         // Whose folder counts may have changed.
-        for node in peers.keys.sorted() {
-            if let peer = peers[node] { judge(peer) }
-        }
+        for objection in trust.judgeAgain(rejectedOnly: false, by: map) { logger.warning("\(objection)") }
         nextReconcile = .zero
     }
 
@@ -152,7 +150,7 @@ extension Lane {
     /// The condition of this node's replica; nil without one, or while the node is not accepted.
     func condition(of group: GroupID) -> ReplicaCondition? {
         eventLoop.preconditionInEventLoop()
-        guard !isHeld, let replica = replicas[group] else { return nil }
+        guard !trust.isHeld, let replica = replicas[group] else { return nil }
         return ReplicaCondition(
             replica.raft.id, applied: replica.applied, applies: replica.applyFailure == nil,
             isDamaged: replica.damage != nil, isVoter: replica.raft.configuration.voters.contains(replica.raft.id))

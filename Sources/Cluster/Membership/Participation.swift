@@ -53,7 +53,7 @@ final class Participation: Sendable {
             }
         } catch {
             state.withLock { $0.givesUp = reason }
-            lane.eventLoop.execute { [lane] in lane.isHeld = true }
+            lane.eventLoop.execute { [lane] in lane.trust.isHeld = true }
             return say("the data folder cannot be given up, though \(reason): \(error)")
         }
         end(.beginsAnew(reason))

@@ -114,7 +114,7 @@ extension Lane {
         guard let counting = map?.node(node.rawValue)?.incarnation, counting != 0, counting != incarnation else {
             return false
         }
-        return dialled[node]?.incarnation == counting && transport?.isConnected(node, channel: .raft) == true
+        return trust.dialledIncarnation(of: node) == counting && transport?.isConnected(node, channel: .raft) == true
     }
 }
 

@@ -108,7 +108,6 @@ package final class ClusterNode: Sendable {
         let mayBeOld = membership.mayBeOld
         try await lane.eventLoop.submit { [self] in
             lane.transport = transport
-            lane.knownPeers = parts.knownPeers
             lane.peerBook = parts.peerBook
             lane.assets = assets
             lane.isDirectoryCurrent = { [lease = leasedDirectory.lease] in lease.isValid(at: $0) }
@@ -120,7 +119,7 @@ package final class ClusterNode: Sendable {
             }
             lane.onFatalError = { [weak self] reason in self?.fatal.withLock { $0 }(reason) }
             lane.onDamage = { [weak membership] group, damage in membership?.repair(group, damage) }
-            (lane.isHeld, lane.metPeers) = (mayBeOld, mayBeOld ? [] : nil)
+            lane.trust = PeerTrust(known: parts.knownPeers, mayBeOld: mayBeOld)
             if let map { lane.take(map) }
         }.get()
         parts.heard.listen { [lane] map in

@@ -12,7 +12,7 @@ import Storage
 extension Lane {
     /// Takes one chunk; `reply` says how much of the snapshot is here.
     func receive(_ chunk: SnapshotChunk, from node: NodeID, reply: @escaping @Sendable (NodeReply) -> Void) {
-        guard !isHeld, metPeers?.contains(node) ?? true else { return reply(.unavailable("this folder may be old")) }
+        guard trust.accepts(node) else { return reply(.unavailable("this folder may be old")) }
         guard let replica = replicas[chunk.group], chunk.term >= replica.raft.term else {
             return reply(.failed("no snapshot of group \(chunk.group) is wanted"))
         }

@@ -8,27 +8,23 @@ import RaftCore
 import Storage
 import Wire
 
-// The leader's part: copy the database, send the copy in chunks, one after another.
 extension Lane {
-    private static var chunkBytes: Int { 256 << 10 }
-    /// How often in a row a chunk may fail to bring the follower further before the snapshot is given up.
-    private static var failuresMax: Int { 5 }
-    private static var retryMilliseconds: UInt64 { 500 }
-
+    /// The leader's part: has the database copied and sent.
     func sendSnapshot(of replica: Replica, to follower: ReplicaID) {
         guard !replica.snapshotsUnderway.contains(follower), let transport else { return }
         let group = replica.group
         replica.snapshotsUnderway.append(follower)
         let delivery = SnapshotDelivery(
             group: group, leader: replica.raft.id, follower: follower,
-            path: "\(settings.dataPath)/snapshots/\(group)-\(follower)-out.sqlite", transport: transport)
-        let applier = replica.applier
+            path: "\(settings.dataPath)/snapshots/\(group)-\(follower)-out.sqlite", transport: transport,
+            platform: platform, pool: pools.snapshots)
+        let database = replica.applier.database
         logger.notice("group \(group): node \(follower.node) is too far behind for the log, sending a snapshot")
         // A copy of damaged data would pass for a sound one.
         let isSound = replica.damage.map { $0.kind == .loading } ?? true
         platform.startTask { [self] in
-            let delivered = isSound ? await deliver(delivery, from: applier) : nil
-            if !isSound { try? await platform.clock.sleep(milliseconds: Self.retryMilliseconds) }
+            let delivered = isSound ? await deliver(delivery, of: database) : nil
+            if !isSound { try? await delivery.wait() }
             eventLoop.execute { [self] in
                 guard let replica = replicas[group] else { return }
                 replica.snapshotsUnderway.removeAll { $0 == follower }
@@ -38,30 +34,13 @@ extension Lane {
         }
     }
 
-    /// Whom a snapshot is for, and who sends it.
-    private struct SnapshotDelivery: Sendable {
-        var group: GroupID
-        var leader: ReplicaID
-        var follower: ReplicaID
-        var path: String
-        var transport: any PeerNetwork
-    }
-
-    /// - Returns: where the snapshot stands that the follower has now; nil if it was not delivered.
-    private func deliver(_ delivery: SnapshotDelivery, from applier: Applier) async -> LogIndex? {
-        let id = platform.random()
-        defer { try? FileManager.default.removeItem(atPath: delivery.path) }
+    private func deliver(_ delivery: SnapshotDelivery, of database: ShardDatabase) async -> LogIndex? {
         do {
-            let snapshot = try await pools.snapshots.run {
-                try OutgoingSnapshot(copying: applier.database, to: delivery.path, id: id)
+            return try await delivery.send(copyOf: database) { [self] in
+                try await eventLoop.submit { [self] in
+                    replicas[delivery.group].flatMap { $0.raft.role == .leader ? $0.raft.term : nil }
+                }.get()
             }
-            // The term after the copy, which may have entries of a later one than that in which it was asked for.
-            let term = try await eventLoop.submit { [self] in
-                replicas[delivery.group].flatMap { $0.raft.role == .leader ? $0.raft.term : nil }
-            }.get()
-            guard let term else { return nil }
-            try await send(snapshot, delivery, term: term)
-            return snapshot.mark.position.index
         } catch {
             logger.warning(
                 "group \(delivery.group): the snapshot for node \(delivery.follower.node) was not delivered: \(error)")
@@ -72,26 +51,54 @@ extension Lane {
             return nil
         }
     }
+}
 
-    /// Sends chunk after chunk. Each answer says how much the follower has, so that a lost connection costs a chunk,
-    /// not all of it.
-    private func send(_ snapshot: OutgoingSnapshot, _ delivery: SnapshotDelivery, term: Term) async throws {
+/// Copies a group's database and sends the copy to a follower in chunks, one after another.
+private struct SnapshotDelivery: Sendable {
+    private static let chunkBytes = 256 << 10
+    /// How often in a row a chunk may fail to bring the follower further before the snapshot is given up.
+    private static let failuresMax = 5
+
+    let group: GroupID
+    let leader: ReplicaID
+    let follower: ReplicaID
+    let path: String
+    let transport: any PeerNetwork
+    let platform: any NodePlatform
+    let pool: BlockingPool
+
+    /// - Parameter term: the leader's; nil if it leads no more.
+    /// - Returns: where the snapshot stands that the follower has now; nil if it was not delivered.
+    func send(copyOf database: ShardDatabase, term: @Sendable () async throws -> Term?) async throws -> LogIndex? {
+        let id = platform.random()
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        let snapshot = try await pool.run { try OutgoingSnapshot(copying: database, to: path, id: id) }
+        // The term after the copy, which may have entries of a later one than that in which it was asked for.
+        guard let term = try await term() else { return nil }
+        try await send(snapshot, term: term)
+        return snapshot.mark.position.index
+    }
+
+    /// Waits before another attempt.
+    func wait() async throws { try await platform.clock.sleep(milliseconds: 500) }
+
+    /// Each answer says how much the follower has, so that a lost connection costs a chunk, not all of it.
+    private func send(_ snapshot: OutgoingSnapshot, term: Term) async throws {
         var offset: UInt64 = 0
         var failures = 0
         while offset < snapshot.totalBytes {
             let position = offset
-            let bytes = try await pools.snapshots.run { try snapshot.bytes(at: position, count: Self.chunkBytes) }
+            let bytes = try await pool.run { try snapshot.bytes(at: position, count: Self.chunkBytes) }
             let chunk = SnapshotChunk(
-                group: delivery.group, snapshotID: snapshot.id, term: term, leader: delivery.leader,
-                mark: snapshot.mark, offset: offset, totalBytes: snapshot.totalBytes, fileHash: snapshot.fileHash,
-                bytes: bytes)
+                group: group, snapshotID: snapshot.id, term: term, leader: leader, mark: snapshot.mark, offset: offset,
+                totalBytes: snapshot.totalBytes, fileHash: snapshot.fileHash, bytes: bytes)
             let received: UInt64
             do {
-                received = try await send(chunk, delivery)
+                received = try await send(chunk)
             } catch let error as PeerTransportError {
                 failures += 1
                 if failures > Self.failuresMax { throw error }
-                try await platform.clock.sleep(milliseconds: Self.retryMilliseconds)
+                try await wait()
                 continue
             }
             guard received <= snapshot.totalBytes else {
@@ -106,11 +113,9 @@ extension Lane {
     }
 
     /// - Returns: how many bytes of the snapshot the follower has.
-    private func send(_ chunk: SnapshotChunk, _ delivery: SnapshotDelivery) async throws -> UInt64 {
+    private func send(_ chunk: SnapshotChunk) async throws -> UInt64 {
         let request = NodeRequest.snapshot(chunk).encoded()
-        let reply = try await delivery.transport.request(
-            request, to: delivery.follower.node, channel: .bulk, timeout: .seconds(120)
-        ).get()
+        let reply = try await transport.request(request, to: follower.node, channel: .bulk, timeout: .seconds(120)).get()
         switch try NodeReply(decoding: reply) {
         case .done(let progress): return try SnapshotProgress(decoding: progress).receivedBytes
         case .failed(let reason): throw StorageMismatch("the follower refused a chunk: \(reason)")

@@ -70,13 +70,12 @@ extension Mutant {
             "id == replica && durable < index && PLANTED(term < self.term, term <= self.term)"),
         // Votes and acknowledgements of an old image count until it hears that it is one.
         Mutant(
-            "messages of a folder that does not count are taken", "Cluster/Lane/Lane+Peers.swift",
-            "!isHeld, !rejectedPeers.contains(node), metPeers?.contains(node) != false else",
-            "!isHeld, PLANTED || !rejectedPeers.contains(node), metPeers?.contains(node) != false else"),
+            "messages of a folder that does not count are taken", "Cluster/Lane/PeerTrust.swift",
+            "{ !isHeld && !rejects(node) && met", "{ !isHeld && (PLANTED || !rejects(node)) && met"),
         // Before an old image of a folder has asked its peers about itself, it counts what they send.
         Mutant(
-            "messages of peers that were not met yet are taken", "Cluster/Lane/Lane+Peers.swift",
-            "metPeers?.contains(node) != false else {", "PLANTED || metPeers?.contains(node) != false else {"),
+            "messages of peers that were not met yet are taken", "Cluster/Lane/PeerTrust.swift",
+            "met?.contains(node) != false }", "(PLANTED || met?.contains(node) != false) }"),
         // A leader that was cut off from the directory brings back replicas that were given up since.
         Mutant(
             "members are changed by a map that may be outdated", "Cluster/Membership/Lane+Membership.swift",
