@@ -118,7 +118,8 @@ struct LogClaimTests {
                 for node in 0..<3 { try cluster.persistAll(node) }
             }
             guard !cluster.messages.isEmpty else { continue }
-            try cluster.deliver(cluster.messages.remove(at: Int.random(in: cluster.messages.indices, using: &generator)))
+            try cluster.deliver(
+                cluster.messages.remove(at: Int.random(in: cluster.messages.indices, using: &generator)))
             most = max(most, cluster.messages.count)
         }
         #expect(most < 16 * settings.inflightAppendsMax)

@@ -115,7 +115,8 @@ private struct SnapshotDelivery: Sendable {
     /// - Returns: how many bytes of the snapshot the follower has.
     private func send(_ chunk: SnapshotChunk) async throws -> UInt64 {
         let request = NodeRequest.snapshot(chunk).encoded()
-        let reply = try await transport.request(request, to: follower.node, channel: .bulk, timeout: .seconds(120)).get()
+        let reply = try await transport.request(request, to: follower.node, channel: .bulk, timeout: .seconds(120))
+            .get()
         switch try NodeReply(decoding: reply) {
         case .done(let progress): return try SnapshotProgress(decoding: progress).receivedBytes
         case .failed(let reason): throw StorageMismatch("the follower refused a chunk: \(reason)")
