@@ -61,9 +61,8 @@ extension Lane {
             level = min(level, directoryLevel ?? .first)
         }
         for node in nodes where node != settings.nodeID {
-            guard isConnected(node), !trust.rejects(node), let most = trust.levels(of: node)?.upperBound else {
-                return nil
-            }
+            guard isConnected(node), !trust.rejects(node), let most = trust.levels(of: node)?.upperBound
+            else { return nil }
             level = min(level, FeatureLevel(most))
         }
         return level
