@@ -36,8 +36,8 @@ struct PeerTrust {
     /// Which data folder answered when this node dialled another.
     func dialledIncarnation(of node: NodeID) -> UInt64? { dialled[node]?.incarnation }
 
-    /// Takes a peer for the one that is known, or not. Writes a small file when the peer was started anew, which is
-    /// rare enough to be done on the lane: nothing of the peer may count before it is durable.
+    /// Takes a peer for the one that is known, or not. Writes a small file when the peer was restarted, which is rare
+    /// enough to be done on the lane: nothing of the peer may count before it is durable.
     /// - Returns: what speaks against the peer, where nothing did before.
     mutating func judge(_ peer: PeerIdentity, isDialled: Bool = false, by map: ClusterMap?) -> String? {
         peers[peer.node] = peer
@@ -55,7 +55,7 @@ struct PeerTrust {
         return rejected.insert(peer.node).inserted ? objection : nil
     }
 
-    /// Judges again whoever said who they are.
+    /// Judges the peers again that said who they are.
     /// - Returns: what speaks against peers that nothing spoke against before.
     mutating func judgeAgain(rejectedOnly: Bool, by map: ClusterMap?) -> [String] {
         let nodes = rejectedOnly ? rejected : Set(peers.keys)
