@@ -1,4 +1,3 @@
-import Cluster
 import RaftCore
 
 /// Looks at the maps of the cluster that nodes go by: one that a node knows is only replaced by a newer one, and no

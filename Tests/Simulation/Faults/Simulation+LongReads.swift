@@ -1,5 +1,4 @@
 import GRDB
-import Storage
 
 /// A read of a database that takes long: as long as it goes on, checkpoints cannot move what was committed since.
 final class LongRead: @unchecked Sendable {
@@ -8,7 +7,7 @@ final class LongRead: @unchecked Sendable {
 
     /// Begins a read of a database that a process has open; nil where it cannot be read.
     init?(of path: String) {
-        var configuration = Configuration()
+        var configuration = GRDB.Configuration()
         configuration.readonly = true
         configuration.allowsUnsafeTransactions = true
         guard let database = try? DatabaseQueue(path: path, configuration: configuration) else { return nil }
