@@ -89,8 +89,7 @@ extension WaitingClusterSuites {
             try await cluster.shutDown()
         }
 
-        @Test(
-            "nobody takes its Raft messages, and it takes none of a peer that was not asked yet", .timeLimit(.minutes(1)))
+        @Test("sends no Raft message that counts, and takes none of a peer not asked yet", .timeLimit(.minutes(1)))
         func messages() async throws {
             let cluster = try await TestCluster.started(nodeCount: 1)
             let node = try cluster.node(1)
