@@ -20,6 +20,13 @@ package struct RaftInspector {
     /// What reads that wait for a round of heartbeats are to see.
     package var readIndexes: [LogIndex] { raft.reads.batches.map(\.index) }
 
+    /// Whether the replica heard a leader so recently that at a time of its clock it wants no other.
+    package func hearsLeader(at time: MonotonicTime) -> Bool {
+        var later = raft
+        later.now = time
+        return later.hasLiveLeader
+    }
+
     /// Whether the replica, if it hears nothing more, votes for nobody at a time of its clock.
     package func keepsQuiet(at time: MonotonicTime) -> Bool {
         var later = raft

@@ -63,6 +63,28 @@ extension WaitingClusterSuites {
             try await cluster.shutDown()
         }
 
+        @Test("a damaged replica makes no copy of its data for a follower", .timeLimit(.minutes(1)))
+        func damaged() async throws {
+            let cluster = try await TestCluster.started(nodeCount: 1)
+            let lane = try cluster.node(1).lane
+            let follower = ReplicaID(2)
+            let copy = "\(cluster.dataPath(1))/snapshots/\(GroupID.directory)-\(follower)-out.sqlite"
+            try await lane.eventLoop.submit {
+                let replica = try #require(lane.replicas[.directory])
+                replica.damage = ReplicaDamage(StorageMismatch("a value cannot be read"), .reading, generation: 0)
+                lane.sendSnapshot(of: replica, to: follower)
+            }.get()
+            var wasMade = false
+            try await yieldUntil {
+                wasMade = wasMade || FileManager.default.fileExists(atPath: copy)
+                return try await lane.eventLoop.submit {
+                    lane.replicas[.directory]?.snapshotsUnderway.isEmpty != false
+                }.get()
+            }
+            #expect(!wasMade)
+            try await cluster.shutDown()
+        }
+
         private func leader(of group: GroupID, in cluster: TestCluster) async throws -> UInt64 {
             _ = try await Commands.submit(Commands.save("first", number: 0), to: cluster.node(1))
             return try #require(try cluster.node(1).leader(of: group)).rawValue

@@ -80,6 +80,10 @@ struct RaftProofs {
         case .voteResponse(granted: true):
             lastVotes[member] = Vote(hardState: HardState(term: message.term, vote: message.to), life: sender.life)
             if let fault = mayNotVote(message, in: reign, raft) { return "group \(group): \(fault)" }
+        case .preVoteRequest where raft.role == .preCandidate && message.term == raft.term.next:
+            if RaftInspector(raft).hearsLeader(at: sender.clock.local(at: now)) {
+                return "group \(group): \(raft.id) campaigns while its promise to the leader holds"
+            }
         default: break
         }
         // A message may leave later than it was made.

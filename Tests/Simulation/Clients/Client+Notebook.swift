@@ -12,7 +12,8 @@ extension Client {
     }
 
     private func useMadeNotebook() async {
-        switch world.random(0...19) {
+        switch world.random(0...20) {
+        case 20: await deleteWithCascade()
         case 0..<6: await changeNotes(newChanges())
         case 6: await lookUpNotes()
         case 7: await lookUpVersions(of: world.pick(Notebook.names))
@@ -294,9 +295,11 @@ extension Client {
             try expect(
                 Dictionary(uniqueKeysWithValues: records.map { ($0.name, $0.note) }),
                 notebook.notes.filter { isWanted($1) })
-            let numbers = records.map(\.note.number)
-            if let isAscending, numbers != (isAscending ? numbers.sorted() : numbers.sorted(by: >)) {
-                throw UnexpectedAnswer("\(numbers) are out of order")
+            guard let isAscending else { return }
+            // Where the numbers are equal, by rank.
+            let order = records.map { (isAscending ? $0.note.number : -$0.note.number, Notebook.rank(of: $0.name)) }
+            for (one, next) in zip(order, order.dropFirst()) where one > next {
+                throw UnexpectedAnswer("\(names) are out of order: \(order)")
             }
         }
     }

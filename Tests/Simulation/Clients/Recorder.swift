@@ -31,6 +31,9 @@ final class Recorder: @unchecked Sendable {
     let files: FileBook
     /// Whether half of the clocks or more are wrong, or were a moment ago: then no node can tell what is the time.
     var areMostClocksWrong: () -> Bool = { false }
+    /// Has one node not hear the directory's leader for a while.
+    /// - Returns: a node that hears both; nil where that cannot be done.
+    var hideDirectory: () -> Int? = { nil }
     /// Whether the directory has what clients need.
     var isSetUp = false
     private var rates: [RateKind: RateWatch] = [:]

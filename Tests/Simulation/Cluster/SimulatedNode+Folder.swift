@@ -39,6 +39,8 @@ extension SimulatedNode {
     /// Copies the data aside as they are.
     func keepImage(at place: String) {
         guard let disk, process?.isDead == false else { return }
+        // Only a folder that has taken part is an old one later.
+        imageLife = cluster?.identity.hasTakenPart == true ? life : .max
         try? writeImage(of: folder, to: place, disk, after: .process)
     }
 

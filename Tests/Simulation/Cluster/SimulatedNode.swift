@@ -46,7 +46,7 @@ final class SimulatedNode: @unchecked Sendable {
     private(set) var runningLevels = FeatureLevel.supported
     /// When its process began to take requests.
     private(set) var upSince: UInt64 = 0
-    private var life = 0
+    private(set) var life = 0
     private var images = 0
     /// What the last process left in the system's memory.
     private var unsynced = SimulatedDisk.Unsynced()
@@ -58,6 +58,10 @@ final class SimulatedNode: @unchecked Sendable {
     var mayFail = false
     /// Why it may give its folder up: something happened to it.
     var hasLostData = false
+    /// The life of the process whose folder was copied aside.
+    var imageLife = 0
+    /// Whether its folder is an old image of an earlier start, which must be found out.
+    var hasOldImage = false
     /// Why it may be told to leave: somebody removed it.
     var mayLeave = false
     /// Whether it was told so, and never starts again.
@@ -214,6 +218,7 @@ final class SimulatedNode: @unchecked Sendable {
             }
         if !isExpected { complain("node \(number) ends: \(reason)") }
         if case .excluded = ending { isRetired = true }
+        if case .beginsAnew = ending { hasOldImage = false }
         crash(.process)
         onFailure?()
     }

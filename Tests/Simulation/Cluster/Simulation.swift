@@ -27,6 +27,7 @@ package final class Simulation: @unchecked Sendable {
     let root: String
     var raftWatch = RaftWatch()
     private var raftProofs = RaftProofs()
+    private var mapWatch = MapWatch()
     var report: SimulationReport
     var isHealed = false
     /// Until when nothing new goes wrong.
@@ -104,11 +105,13 @@ package final class Simulation: @unchecked Sendable {
             guard !sender.isDead else { return }
             if let fault = raftWatch.judge(message) { violated(fault) }
             if let fault = prove(message, by: sender) { violated(fault) }
+            if let fault = judgeMap(by: message, of: sender) { violated(fault) }
             for situation in raftWatch.situations { world.met(situation) }
             if let group = raftWatch.newReign { lookForEffects(in: group, at: sender.node, .leaderWithEffects) }
             judgeTimes(of: message)
             spring(at: message)
         }
+        network.onViolation = { [unowned self] in violated($0) }
         for node in nodes {
             node.onFailure = { [unowned self, unowned node] in recover(node) }
             node.onError = { [unowned self, unowned node] in heardError($0, of: node) }
@@ -143,6 +146,19 @@ package final class Simulation: @unchecked Sendable {
             guard let other = nodes[place].witness(of: group), other.raft.id == replica else { return nil }
             return other
         }
+    }
+
+    /// Looks at the map that the sender of a message goes by.
+    private func judgeMap(by message: PeerMessage, of sender: ProcessLife) -> String? {
+        let (group, node) = (message.group, nodes[sender.node - 1])
+        guard node.process === sender, let cluster = node.cluster else { return nil }
+        let epoch = cluster.map.epoch
+        if let fault = mapWatch.judge(node.number, life: sender.life, epoch: epoch, at: world.now) { return fault }
+        // What was on its way while the process stood still is older than it looks.
+        guard sender.pausedUntil + MapWatch.outdatedMax < world.now, let raft = cluster.raft(of: group) else {
+            return nil
+        }
+        return mapWatch.judge(raft, of: group, epoch: epoch, at: world.now)
     }
 
     func violated(_ text: String) {
@@ -180,9 +196,11 @@ package final class Simulation: @unchecked Sendable {
         if options.hasLoneWrongClock { scheduleWrongClock() }
         if options.isUpgraded { scheduleUpgrade() }
         if options.hasLowRate { schedulePressing() }
+        if options.hasLongReads { scheduleLongReads() }
         // Two disks that lose something are more than is promised.
         if options.hasAssets, options.loss == nil { scheduleRot() }
         recorder.files.isClockWrong = { [unowned self] in isClockWrong }
+        recorder.hideDirectory = { [unowned self] in hideDirectory() }
         recorder.areMostClocksWrong = { [unowned self] in areMostClocksWrong }
     }
 

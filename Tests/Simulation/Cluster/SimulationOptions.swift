@@ -36,6 +36,8 @@ package struct SimulationOptions: Sendable {
     /// itself.
     var isUpgraded: Bool
 
+    /// Whether databases are read for so long that checkpoints meet it.
+    var hasLongReads: Bool
     /// Whether records have files of assets.
     package var hasAssets: Bool
     /// Whether a user is told of more than is kept.
@@ -187,6 +189,7 @@ package struct SimulationOptions: Sendable {
         // Clients that hurry come to such a limit.
         hasLowRate = chance(25)
         if hasLowRate { limits[.requestsPerSecond] = Int64.random(in: 8...15, using: &generator) }
+        hasLongReads = chance(40)
         isUpgraded = chance(30)
         hasAssets = !isUpgraded && chance(60)
         hasFlood = !isUpgraded && chance(8)

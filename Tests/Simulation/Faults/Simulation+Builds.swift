@@ -5,7 +5,9 @@ import RecordModel
 extension Simulation {
     /// Has the first nodes run a build of the first feature level, and the present one after a while, each by itself.
     func scheduleUpgrade() {
-        for node in nodes.prefix(options.nodes) {
+        // Nodes that join may have the former build, too, though the cluster is beyond it.
+        let joining = nodes.dropFirst(options.nodes).filter { _ in world.chance(50) }
+        for node in nodes.prefix(options.nodes) + joining {
             node.levels = FeatureLevel.first...FeatureLevel.first
             let share = UInt64(world.random(20...80))
             world.schedule(after: options.seconds * World.second / 100 * share, .fault, for: nil) { [unowned self] in

@@ -74,7 +74,7 @@ extension Simulation {
 
     // MARK: Processes
 
-    private func crash(_ node: SimulatedNode, _ crash: SimulatedDisk.Crash) {
+    func crash(_ node: SimulatedNode, _ crash: SimulatedDisk.Crash) {
         guard !node.isDown else { return }
         node.crash(crash)
         restartLater(node)

@@ -100,6 +100,26 @@ extension Simulation {
         }
     }
 
+    // MARK: A change that not every node can hear of
+
+    /// Cuts the directory's leader and one node off from each other, for longer than the node may rely on what it
+    /// knows.
+    /// - Returns: another node, which hears both.
+    func hideDirectory() -> Int? {
+        guard !isHealed, !isCalm, let leader = raftWatch.reigns[.directory]?.leader.node else { return nil }
+        let leading = Int(leader.rawValue)
+        let present = nodes.filter { $0.running != nil && $0.number != leading }.map(\.number)
+        guard present.count > 1 else { return nil }
+        let (hidden, other) = (present.shuffled(using: &world.generator)[0], present[0])
+        let between = other == hidden ? present[1] : other
+        world.note("node \(hidden) and node \(leading), which leads the directory, do not hear each other")
+        network.cut(from: leading, to: hidden)
+        network.cut(from: hidden, to: leading)
+        disturbed(for: 15 * World.second)
+        world.schedule(after: 15 * World.second, .fault, for: nil) { [unowned self] in network.heal() }
+        return between
+    }
+
     // MARK: A share that was given back
 
     /// Now and then has a node give its share of the rate back, as nobody asks it for a second, and then both it and

@@ -40,7 +40,25 @@ extension Simulation {
         world.schedule(after: 50 * World.second, .fault, for: nil) { [unowned self] in
             guard !isHealed, !node.isRetired else { return }
             // It starts within half a minute.
+            let isKnown = node.running != nil && node.upSince + 20 * World.second < world.now
+            let isOlder = node.imageLife < node.life
             lose(.oldImage, at: node, kept: kept)
+            if isOlder, isKnown, node.hasLostData { requireFound(node) }
+        }
+    }
+
+    /// Others know of a later start of the folder, also if they are started again meanwhile. So the node must be told
+    /// that its image is an old one.
+    private func requireFound(_ node: SimulatedNode) {
+        node.hasOldImage = true
+        if world.chance(50) {
+            disturbed(for: 0)
+            for other in nodes where other !== node && other.running != nil { other.stop { other.start() } }
+        }
+        world.schedule(after: 45 * World.second, .fault, for: nil) { [unowned self] in
+            guard node.hasOldImage, !node.isRetired, node.running != nil else { return }
+            guard node.upSince + 10 * World.second < world.now else { return }
+            violated("node \(node.number) takes part with an old image of its folder, which others know of")
         }
     }
 
@@ -84,7 +102,7 @@ extension Simulation {
         return (try? database.write { try $0.execute(sql: "INSERT INTO user VALUES (1000000, 'altered')") }) != nil
     }
 
-    private func anyDatabase(of node: SimulatedNode) -> String? {
+    func anyDatabase(of node: SimulatedNode) -> String? {
         let shards = "\(node.folder)/shards"
         let names = ((try? listFolder(at: shards)) ?? []).filter { $0.hasSuffix(".sqlite") }
         return names.isEmpty ? nil : "\(shards)/\(world.pick(names))"

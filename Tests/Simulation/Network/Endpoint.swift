@@ -83,6 +83,8 @@ final class Endpoint: PeerNetwork, @unchecked Sendable {
     private let node: NodeID
     private weak var delegate: (any PeerTransportDelegate)?
     private var isClosed = false
+    /// What was sent at this moment, which may wait in the node itself still.
+    private var latest: (time: UInt64, bytes: Int) = (0, 0)
 
     init(
         network: SimulatedNetwork, configuration: PeerTransportConfiguration, process: ProcessLife, loop: SimulatedLoop,
@@ -120,7 +122,11 @@ final class Endpoint: PeerNetwork, @unchecked Sendable {
             world.mark(message.group.rawValue, message.message.term.rawValue, message.message.to.rawValue)
         }
         guard network.conditions.looseRaftMessages, let receiver = network.endpoint(of: Int(node.rawValue)) else {
-            return transport.send(messages, to: node)
+            for message in messages { noteSent(Self.bytesMax(of: message)) }
+            let dropped = transport.counters.messagesDroppedFull
+            transport.send(messages, to: node)
+            if transport.counters.messagesDroppedFull > dropped { judgeFull(node) }
+            return
         }
         for message in messages where !world.chance(network.conditions.lossPercent) {
             for _ in 0..<(world.chance(network.conditions.duplicatePercent) ? 2 : 1) { strew(message, to: receiver) }
@@ -141,7 +147,34 @@ final class Endpoint: PeerNetwork, @unchecked Sendable {
     func request(
         _ payload: [UInt8], to node: NodeID, channel: PeerChannel, timeout: TimeAmount
     ) -> EventLoopFuture<[UInt8]> {
-        transport.request(payload, to: node, channel: channel, timeout: timeout)
+        noteSent(payload.count)
+        let answer = transport.request(payload, to: node, channel: channel, timeout: timeout)
+        answer.whenFailure { [self] error in
+            if case .outboundFull? = error as? PeerTransportError { judgeFull(node) }
+        }
+        return answer
+    }
+
+    private func noteSent(_ bytes: Int) {
+        let now = network.world.now
+        latest = (now, bytes + (latest.time == now ? latest.bytes : 0))
+    }
+
+    private static func bytesMax(of message: PeerMessage) -> Int {
+        guard case .appendRequest(let request) = message.message.body else { return 1_024 }
+        return request.entries.reduce(1_024) { $0 + $1.sizeBytes + 64 }
+    }
+
+    /// A connection is full only while bytes wait for it.
+    private func judgeFull(_ node: NodeID) {
+        let now = network.world.now
+        let most = network.conditions.outboundBytesMax
+        guard !process.isDead, latest.time < now || latest.bytes < most / 2,
+            network.unsentBytes(of: process, to: Int(node.rawValue)) == 0
+        else { return }
+        network.onViolation?(
+            "at \(now / World.millisecond) ms node \(process.node) takes a connection to \(node) for full, and nothing waits"
+        )
     }
 
     func isConnected(_ node: NodeID, channel: PeerChannel) -> Bool { transport.isConnected(node, channel: channel) }

@@ -53,7 +53,9 @@ extension Mutant {
     static let plantedInSnapshots: [Mutant] = [
         // What is applied while the checkpoint runs is dropped from the log, and lost with the power.
         Mutant(
-            "a checkpoint's mark is read when it is done", "Cluster/Apply/Checkpointer.swift",
+            "a checkpoint's mark is read when it is done",
+            hiddenBy: "a checkpoint is one event of a simulation, in which nothing else is applied",
+            "Cluster/Apply/Checkpointer.swift",
             "log.setDurableIndex(mark, of: applier.group)",
             """
             log.setDurableIndex(
@@ -79,11 +81,15 @@ extension Mutant {
             "recovered.lastLog.index || !PLANTED && contradicts(applied.position) {"),
         // A follower that is far behind gets the damage of its leader.
         Mutant(
-            "a damaged replica sends its data as a snapshot", "Cluster/Snapshots/Lane+SendSnapshot.swift",
+            "a damaged replica sends its data as a snapshot",
+            hiddenBy: "it gives its leadership away at once, and a copy of its damage is found by comparing",
+            "Cluster/Snapshots/Lane+SendSnapshot.swift",
             "let isSound = replica.damage", "let isSound = PLANTED || replica.damage"),
         // The next process checkpoints frames that a power cut takes back meanwhile.
         Mutant(
-            "a database whose sync failed is not noted", "Storage/ShardDatabase/ShardDatabase.swift",
+            "a database whose sync failed is not noted",
+            hiddenBy: "SQLite's own files are real in a simulation, and their syncs do not fail",
+            "Storage/ShardDatabase/ShardDatabase.swift",
             "UnsyncedWAL.note(path)", "if !PLANTED { UnsyncedWAL.note(path) }"),
     ]
 }
