@@ -159,9 +159,8 @@ extension Client {
                 }
                 isUsed = true
                 // A memory of signatures begins anew with each leader.
-                if world.chance(40), recorder.mayDisturb(5 * World.second), let map = nodes.lazy.compactMap({
-                    $0.running?.service.node.map
-                }).first {
+                let map = nodes.lazy.compactMap { $0.running?.service.node.map }.first
+                if let map, world.chance(40), recorder.mayDisturb(5 * World.second) {
                     recorder.depose(RateExchange.group(of: Place.container, in: map))
                 }
             }

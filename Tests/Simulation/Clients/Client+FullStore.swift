@@ -1,3 +1,4 @@
+import Admission
 import KeyValueStore
 import RecordModel
 import Service

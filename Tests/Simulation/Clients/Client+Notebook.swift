@@ -254,11 +254,14 @@ extension Client {
             try await RecordQueries(visit.service, request).lookUp(try LookupRecordsRequest(sent: body))
         }
         guard let page else { return nil }
-        var seen: [String: Notebook.Note] = [:]
-        judge("a lookup") { () throws(UnexpectedAnswer) in
+        do throws(UnexpectedAnswer) {
+            var seen: [String: Notebook.Note] = [:]
             for (name, note, _) in try page.records.notes() { seen[name] = note }
+            return seen
+        } catch {
+            complain("a lookup: \(error)")
+            return nil
         }
-        return seen
     }
 
     /// What a record was before; deleted ones have versions, too.

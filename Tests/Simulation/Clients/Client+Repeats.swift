@@ -1,3 +1,4 @@
+import KeyValueStore
 import RecordModel
 import Service
 
@@ -37,7 +38,7 @@ extension Client {
             return Self.mark(answer, mark).map { .answered($0) }
         }
         past.append(PastRequest(repeats: repeats, what: what, mark: first))
-        if past.count > Self.pastMax { past.remove(at: world.random(0...Self.pastMax)) }
+        if past.count > Self.pastMax { past.remove(at: world.random(0...(Self.pastMax - 1))) }
     }
 
     private static func mark<Value>(_ answer: Asked<Value>, _ mark: (Value) -> String?) -> String? {

@@ -1,3 +1,4 @@
+import Cluster
 import Directory
 import RecordModel
 import Service

@@ -49,6 +49,7 @@ package struct SimulationOptions: Sendable {
     /// Has records have files, whatever the seed says.
     package mutating func requireAssets() {
         isUpgraded = false
+        hasLongDay = false
         hasAssets = true
     }
 
