@@ -89,30 +89,6 @@ extension WaitingClusterSuites {
             try await cluster.shutDown()
         }
 
-        @Test("sends no Raft message that counts, and takes none of a peer not asked yet", .timeLimit(.minutes(1)))
-        func messages() async throws {
-            let cluster = try await TestCluster.started(nodeCount: 1)
-            let node = try cluster.node(1)
-            let peer = NodeID(2)
-            try await node.lane.eventLoop.submit { [lane = node.lane] in
-                let raft = try #require(lane.replicas[.directory]?.raft)
-                let heartbeat = PeerMessage(
-                    group: .directory,
-                    message: Message(
-                        from: ReplicaID(2), to: raft.id, term: Term(99),
-                        body: .heartbeatRequest(commit: .zero, round: 1)))
-                for (rejected, met) in [([peer], nil), ([], [])] as [(Set<NodeID>, Set<NodeID>?)] {
-                    (lane.rejectedPeers, lane.metPeers) = (rejected, met)
-                    lane.receiveRaft([heartbeat], from: peer)
-                    #expect(lane.replicas[.directory]?.raft.term == raft.term)
-                }
-                (lane.rejectedPeers, lane.metPeers) = ([], [peer])
-                lane.receiveRaft([heartbeat], from: peer)
-                #expect(lane.replicas[.directory]?.raft.term == Term(99))
-            }.get()
-            try await cluster.shutDown()
-        }
-
         /// Waits until the preferred nodes lead.
         private static func preferredLeaders(of groups: [GroupID], in cluster: TestCluster) async throws -> [UInt64] {
             let node = try cluster.node(1)

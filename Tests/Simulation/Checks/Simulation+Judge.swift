@@ -28,6 +28,7 @@ extension Simulation {
         for zone in recorder.zones.indices { readBack { await $0.readBack(zone: zone) } }
         for store in recorder.stores.indices { readBack { await $0.readBack(store: store) } }
         for client in clients { readBack(by: client) { await $0.readBackNotebook() } }
+        readBack { await $0.tryKeptTokens() }
         breakEffects()
         for client in clients { readBack(by: client) { await $0.readBackWatchbook() } }
         if let receiver { readBack { await $0.readBack(receiver) } }

@@ -102,6 +102,9 @@ struct Notebook {
         }
     }
 
+    /// The field that the schema lost came back with a save.
+    mutating func keepExtra(of name: String, _ extra: String?) { notes[name]?.extra = extra }
+
     /// The zone was deleted and made again.
     mutating func beginAgain() {
         tokenBefore = token ?? tokenBefore

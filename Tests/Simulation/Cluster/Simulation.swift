@@ -38,6 +38,9 @@ package final class Simulation: @unchecked Sendable {
     var calmSince: UInt64 = 0
     /// When a clock was last set wrong, or right.
     var wrongSince: UInt64 = 0
+    /// When all clocks were set ahead by more than a day.
+    var longDayBegan: UInt64?
+    var robbery: Robbery?
     /// What all clocks show beyond true time, in milliseconds.
     var commonOffset: Int64 = 0
     /// The last entry of each group that any leader sent.
@@ -107,7 +110,10 @@ package final class Simulation: @unchecked Sendable {
             if let fault = prove(message, by: sender) { violated(fault) }
             if let fault = judgeMap(by: message, of: sender) { violated(fault) }
             for situation in raftWatch.situations { world.met(situation) }
-            if let group = raftWatch.newReign { lookForEffects(in: group, at: sender.node, .leaderWithEffects) }
+            if let group = raftWatch.newReign {
+                lookForEffects(in: group, at: sender.node, .leaderWithEffects)
+                rob(inNewReign: group, of: sender.node)
+            }
             judgeTimes(of: message)
             spring(at: message)
         }
@@ -195,13 +201,30 @@ package final class Simulation: @unchecked Sendable {
         if let loss = options.loss { schedule(loss, then: options.secondLoss) }
         if options.hasLoneWrongClock { scheduleWrongClock() }
         if options.isUpgraded { scheduleUpgrade() }
+        if options.hasLongDay { scheduleLongDay() }
         if options.hasLowRate { schedulePressing() }
         if options.hasLongReads { scheduleLongReads() }
         // Two disks that lose something are more than is promised.
         if options.hasAssets, options.loss == nil { scheduleRot() }
+        informRecorder()
+    }
+
+    /// Gives clients what they must know of the world.
+    private func informRecorder() {
         recorder.files.isClockWrong = { [unowned self] in isClockWrong }
         recorder.hideDirectory = { [unowned self] in hideDirectory() }
         recorder.areMostClocksWrong = { [unowned self] in areMostClocksWrong }
+        recorder.depose = { [unowned self] in depose($0) }
+        recorder.sharesInForce = { [unowned self] in sharesInForce($0) }
+        // A build of before takes greater steps of time.
+        recorder.mayForgetKeys = { [unowned self] in
+            longDayBegan != nil || options.isUpgraded && options.wrongDaysPercent > 0
+        }
+        recorder.mayDisturb = { [unowned self] in
+            if isHealed || isCalm { return false }
+            disturbed(for: $0)
+            return true
+        }
     }
 
     /// Has every replica hash its state now and then.

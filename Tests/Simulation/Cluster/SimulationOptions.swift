@@ -43,9 +43,15 @@ package struct SimulationOptions: Sendable {
     /// Whether a user is told of more than is kept.
     var hasFlood: Bool
 
+    /// Whether a client fills a store of preferences.
+    var hasFullStore: Bool
+    /// Whether all clocks are ahead by more than a day for a while, before nodes are upgraded.
+    var hasLongDay: Bool
+
     /// Has records have files, whatever the seed says.
     package mutating func requireAssets() {
         isUpgraded = false
+        hasLongDay = false
         hasAssets = true
     }
 
@@ -117,6 +123,8 @@ package struct SimulationOptions: Sendable {
         case ambush
         /// What one node of two has not synced is lost, and the other cannot be asked.
         case amnesia
+        /// A leader ends, or is cut off, while clients write without idempotency keys by way of others.
+        case interruption
     }
 
     /// What happens to the data of a node.
@@ -193,6 +201,8 @@ package struct SimulationOptions: Sendable {
         isUpgraded = chance(30)
         hasAssets = !isUpgraded && chance(60)
         hasFlood = !isUpgraded && chance(8)
+        hasFullStore = chance(8)
+        hasLongDay = isUpgraded && chance(40)
         if chance(40) { makeLimitsSmall(using: &generator) }
         // What a database lacks of its quota is collected from several others.
         if chance(20) { shards = 3 }

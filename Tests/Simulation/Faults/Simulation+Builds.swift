@@ -23,6 +23,30 @@ extension Simulation {
         }
     }
 
+    /// Sets all clocks ahead by more than a day, and right again: shards forget the keys of the day before.
+    func scheduleLongDay() {
+        let share = UInt64(world.random(8...18))
+        world.schedule(after: options.seconds * World.second / 100 * share, .fault, for: nil) { [unowned self] in
+            guard !isHealed, !isCalm else { return }
+            world.note("all clocks are wrong by 30 hours for a while")
+            count("longDay")
+            longDayBegan = world.now
+            for node in nodes { node.setWall(common: commonOffset, error: 30 * 3_600_000) }
+            world.schedule(after: Self.longDayNanoseconds, .fault, for: nil) { [unowned self] in
+                disturbed(for: 0)
+                wrongSince = world.now
+                for node in nodes { node.setWall(common: commonOffset, error: 0) }
+            }
+        }
+    }
+
+    private static let longDayNanoseconds = 90 * World.second
+
+    /// Whether all clocks are wrong by more than a day, or were within the time that a client repeats a request.
+    var isLongDay: Bool {
+        longDayBegan.map { world.now < $0 + Self.longDayNanoseconds + 180 * World.second } ?? false
+    }
+
     private func upgrade(_ node: SimulatedNode) {
         node.levels = FeatureLevel.supported
         world.note("UPGRADE of node \(node.number)")

@@ -34,6 +34,7 @@ extension Simulation {
         case .slowDisk: node.slowDisk(byMicroseconds: UInt64(world.random(50_000...1_000_000)))
         case .ambush: ambush()
         case .amnesia: causeAmnesia()
+        case .interruption: interrupt()
         }
     }
 
@@ -143,15 +144,19 @@ extension Simulation {
             calmUntil = world.now + 90 * World.second
             mend()
             disturbed(for: 0)
-            world.schedule(after: 45 * World.second, .fault, for: nil) { [unowned self] in
+            let node = world.pick(nodes.filter { $0.isEnlisted && !$0.isRetired })
+            // A node that starts with a wrong clock never knew how far it is from the others'.
+            let isFromStart = world.chance(40)
+            if isFromStart { crashShortly(node, .process) }
+            world.schedule(after: (isFromStart ? 0 : 45) * World.second, .fault, for: nil) { [unowned self] in
                 guard !isHealed else { return }
-                let node = world.pick(nodes.filter { $0.isEnlisted && !$0.isRetired })
                 world.note("FAULT wrong clock, alone, of node \(node.number)")
                 count("wrongClock")
-                jump(node, for: 40 * World.second)
-                world.schedule(after: 20 * World.second, .fault, for: nil) { [unowned self] in
-                    for client in clients { client.hurry(for: 3 * World.second) }
-                }
+                jump(node, for: (isFromStart ? 85 : 40) * World.second)
+            }
+            world.schedule(after: 65 * World.second, .fault, for: nil) { [unowned self] in
+                guard !isHealed else { return }
+                for client in clients { client.hurry(for: 3 * World.second) }
             }
         }
     }

@@ -127,7 +127,7 @@ extension Simulation {
     func schedulePressing() {
         world.schedule(after: world.milliseconds(20_000...60_000), .client, for: nil) { [unowned self] in
             guard !isHealed else { return }
-            press()
+            if world.chance(50) { press() } else { rob() }
             schedulePressing()
         }
     }
@@ -146,18 +146,18 @@ extension Simulation {
         }
     }
 
-    private func press(nodes numbers: [Int]) {
+    func press(nodes numbers: [Int], for nanoseconds: UInt64 = World.second) {
         for (place, client) in clients.enumerated() {
             let node = numbers[place % numbers.count]
             client.hurry(
-                for: World.second, aim: Client.Aim(node: node, zone: 0, isReading: false, isPressing: true))
+                for: nanoseconds, aim: Client.Aim(node: node, zone: 0, isReading: false, isPressing: true))
         }
     }
 
     // MARK: Parts
 
     /// Who leads a group of which there is a history, and the nodes that hold its other replicas, in any order.
-    private func replicasOfAnyGroup() -> (GroupID, ReplicaID, others: [Int])? {
+    func replicasOfAnyGroup() -> (GroupID, ReplicaID, others: [Int])? {
         let group = world.pick(groups.filter { $0 != .directory })
         guard let map = newestMap, let leader = raftWatch.reigns[group]?.leader else { return nil }
         let others = map.replicas(ofShard: group.shard).filter { $0.node != leader.node.rawValue }.map { Int($0.node) }
@@ -165,7 +165,7 @@ extension Simulation {
     }
 
     /// Ends a process and starts it again within the time that leases and elections take.
-    private func crashShortly(_ node: SimulatedNode, _ crash: SimulatedDisk.Crash) {
+    func crashShortly(_ node: SimulatedNode, _ crash: SimulatedDisk.Crash) {
         guard !node.isDown else { return }
         node.crash(crash)
         world.schedule(after: world.milliseconds(20...400), .process, for: nil) { node.start() }

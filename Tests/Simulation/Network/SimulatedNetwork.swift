@@ -167,6 +167,14 @@ final class SimulatedNetwork {
         }
     }
 
+    /// Breaks all connections of a node at once.
+    func breakConnections(of node: Int) {
+        for connection in connections
+        where !connection.hasEnded && (1...nodeCount).contains(where: { connection.joins(node, $0) }) {
+            connection.breakOff()
+        }
+    }
+
     /// The process is gone: nobody hears of it again.
     /// - Parameter isSilent: whether the machine went with it, so that nobody is told that its connections ended.
     func crashed(_ process: ProcessLife, isSilent: Bool) {
