@@ -37,6 +37,8 @@ final class SimulatedNetwork {
     private var connections: [Connection] = []
     /// Sees every Raft message that is sent.
     var observer: ((PeerMessage, _ sender: ProcessLife) -> Void)?
+    /// Sees every Raft message that reaches a process, before that does.
+    var arrivals: ((PeerMessage, _ receiver: ProcessLife) -> Void)?
     private(set) var messages: UInt64 = 0
     /// Refused connections of nodes that have ended.
     private var refusedBefore: UInt64 = 0
