@@ -1,3 +1,4 @@
+import Cluster
 import PeerTransport
 import RaftCore
 import Storage
