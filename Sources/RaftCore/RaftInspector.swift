@@ -17,6 +17,14 @@ package struct RaftInspector {
     /// Until when the replica serves reads by its lease, on its own clock; nil where it has none.
     package var leaseEnd: MonotonicTime? { raft.leaseEnd }
 
+    /// Everything up to here is taken for durable on this replica's disk.
+    package var durableIndex: LogIndex { raft.log.durable }
+
+    /// The latest round of heartbeats that each follower is taken to have answered.
+    package var answeredRounds: [(replica: ReplicaID, round: UInt64)] {
+        raft.followers.map { ($0.id, $0.confirmedRound) }
+    }
+
     /// What reads that wait for a round of heartbeats are to see.
     package var readIndexes: [LogIndex] { raft.reads.batches.map(\.index) }
 

@@ -18,6 +18,10 @@ extension Simulation {
         guard wait(seconds: 120, "a node does not come back after everything was mended", until: { isUpgraded }) else {
             return
         }
+        for node in nodes where !node.isRetired && !node.mayLeave {
+            guard let reason = node.mustBeginAnew else { continue }
+            violated("node \(node.number) goes on with its data, though \(reason)")
+        }
         if hasAlteredValue { awaitMending() }
         let before = look()
         hashStates(with: manager)

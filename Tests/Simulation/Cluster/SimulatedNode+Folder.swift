@@ -49,6 +49,7 @@ extension SimulatedNode {
         precondition(isDown, "node \(number) is not down")
         removeTree(folder)
         forgetUnsynced()
+        mustBeginAnew = nil
         if let place { _ = rename(place, folder) }
     }
 }

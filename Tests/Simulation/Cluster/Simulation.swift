@@ -28,12 +28,15 @@ package final class Simulation: @unchecked Sendable {
     var raftWatch = RaftWatch()
     private var raftProofs = RaftProofs()
     private var mapWatch = MapWatch()
+    private var raftMembers = RaftMembers()
     var report: SimulationReport
     var isHealed = false
     /// Until when nothing new goes wrong.
     var calmUntil: UInt64 = 0
     var isCalm: Bool { world.now < calmUntil }
     var trap: Ambush?
+    /// A leader that is cut off, and whose successor will be.
+    var rivalry: Ambush?
     /// Until when something went wrong by which nodes may not hear each other.
     var calmSince: UInt64 = 0
     /// When a clock was last set wrong, or right.
@@ -116,6 +119,11 @@ package final class Simulation: @unchecked Sendable {
             }
             judgeTimes(of: message)
             spring(at: message)
+            springRivalry(at: message)
+            if let members = raftWatch.newMembers { disturbChange(to: members, in: message.group, by: sender) }
+        }
+        network.arrivals = { [unowned self] message, receiver in
+            if !receiver.isDead { raftProofs.noteArrival(message) }
         }
         network.onViolation = { [unowned self] in violated($0) }
         for node in nodes {
@@ -144,13 +152,35 @@ package final class Simulation: @unchecked Sendable {
 
     private func prove(_ message: PeerMessage, by sender: ProcessLife) -> String? {
         raftProofs.note(message)
+        raftMembers.note(message)
         let (group, node) = (message.group, nodes[sender.node - 1])
         guard node.process === sender, let witness = node.witness(of: group), witness.raft.id == message.message.from
         else { return nil }
-        return raftProofs.judge(message, by: witness, at: world.now) { [nodes] replica in
+        let other = { [nodes] (replica: ReplicaID) -> RaftProofs.Witness? in
             let place = Int(replica.node.rawValue) - 1
             guard let other = nodes[place].witness(of: group), other.raft.id == replica else { return nil }
             return other
+        }
+        if let fault = raftProofs.judge(message, by: witness, at: world.now, other) { return fault }
+        return raftMembers.judge(
+            group, witness, payload: { [raftWatch] in raftWatch.payload(of: group, at: $0) }, other
+        ) { [nodes] node in
+            nodes[Int(node.rawValue) - 1].running?.process.life
+        }
+    }
+
+    /// Looks at the leaders now and then, also at those that nobody hears.
+    private func scheduleLooks() {
+        world.schedule(after: 500 * World.millisecond, .client, for: nil) { [unowned self] in
+            for node in nodes where node.running != nil {
+                for group in groups {
+                    guard let leader = node.witness(of: group),
+                        let fault = raftProofs.outlastsMajority(leader, at: world.now)
+                    else { continue }
+                    violated("group \(group): \(leader.raft.id), which leads term \(leader.raft.term), \(fault)")
+                }
+            }
+            scheduleLooks()
         }
     }
 
@@ -178,7 +208,9 @@ package final class Simulation: @unchecked Sendable {
 
     /// Nodes must not take for damaged what nobody damaged.
     private func heardError(_ text: String, of node: SimulatedNode) {
-        guard !node.mayFail, !nodes.contains(where: \.hasLostData) else { return }
+        // What a sync has not written is written again, so nothing is given up for it.
+        let isUncalledFor = text.contains("begins anew") && !node.hasLostData && !node.hasBeenFull
+        guard !node.mayFail || isUncalledFor, !nodes.contains(where: \.hasLostData) else { return }
         violated("at \(world.now / World.millisecond) ms node \(node.number) has an error without a cause: \(text)")
     }
 
@@ -197,6 +229,7 @@ package final class Simulation: @unchecked Sendable {
         }
         scheduleFault(after: 15_000)
         scheduleHashes()
+        scheduleLooks()
         if options.membership { scheduleChange() }
         if let loss = options.loss { schedule(loss, then: options.secondLoss) }
         if options.hasLoneWrongClock { scheduleWrongClock() }

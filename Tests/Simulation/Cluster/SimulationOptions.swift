@@ -25,6 +25,8 @@ package struct SimulationOptions: Sendable {
     var secondLoss: Loss?
     /// Whether nodes are added, removed and replaced, and leaders asked for, meanwhile.
     var membership: Bool
+    /// Whether leaders go, and disks are slow, as members change.
+    var hasDisturbedChanges: Bool
     /// Clocks run at most this much too fast or too slow, in millionths; within what leases rely on.
     var driftPartsPerMillionMax: Int64
 
@@ -125,6 +127,10 @@ package struct SimulationOptions: Sendable {
         case amnesia
         /// A leader ends, or is cut off, while clients write without idempotency keys by way of others.
         case interruption
+        /// A leader is cut off with a longer log than those have that elect the next but one.
+        case rivals
+        /// A leader goes, and no other has applied what it acknowledged.
+        case lag
     }
 
     /// What happens to the data of a node.
@@ -169,6 +175,7 @@ package struct SimulationOptions: Sendable {
             secondLoss = [.wiped, .rotten, .unreadable].randomElement(using: &generator)
         }
         membership = chance(75)
+        hasDisturbedChanges = chance(40)
         driftPartsPerMillionMax = 9_000
         clients = Int.random(in: 3...6, using: &generator)
         thinkMillisecondsMax = UInt64.random(in: isDense ? 1_000...5_000 : 4_000...11_000, using: &generator)

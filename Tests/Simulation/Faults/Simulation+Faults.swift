@@ -35,6 +35,8 @@ extension Simulation {
         case .ambush: ambush()
         case .amnesia: causeAmnesia()
         case .interruption: interrupt()
+        case .rivals: cutOffLeaders()
+        case .lag: overtaxSuccessor()
         }
     }
 
@@ -105,9 +107,11 @@ extension Simulation {
     }
 
     /// Starts a node again that has ended by itself. What a disk that failed has lost is written again then, unless the
-    /// power fails before.
+    /// power fails before; what was believed to be written must be there if it fails later.
     func recover(_ node: SimulatedNode) {
-        if node.mayFail, !isHealed, world.chance(40) { failPower(of: node, before: world.random(1...12)) }
+        if node.mayFail, !isHealed, world.chance(70) {
+            failPower(of: node, before: world.chance(50) ? world.random(1...12) : world.random(15...150))
+        }
         restartLater(node)
     }
 
@@ -184,7 +188,10 @@ extension Simulation {
 
     private func fillDisk(of node: SimulatedNode, for duration: UInt64) {
         node.mayFail = true
+        node.hasBeenFull = true
         node.diskFaults.isFull = true
+        // More then waits for the log than it takes at once.
+        if world.chance(50) { node.slowDisk(byMicroseconds: UInt64(world.random(100_000...1_000_000))) }
         world.schedule(after: duration, .fault, for: nil) { node.diskFaults.isFull = false }
     }
 

@@ -55,10 +55,12 @@ extension Simulation {
         world.note("AMBUSH of \(trap.leader), which leads group \(trap.group)")
         network.deafen(leader)
         ask(leader, what: trap.group)
-        world.schedule(after: world.milliseconds(3_000...8_000), .fault, for: nil) { [unowned self] in network.heal() }
+        let duration = world.milliseconds(world.chance(70) ? 3_000...8_000 : 500...3_000)
+        world.schedule(after: duration, .fault, for: nil) { [unowned self] in network.heal() }
     }
 
-    /// Has some clients read what the others write, the ones at a node and the others everywhere else.
+    /// Has some clients read what the others write, the ones at a node and the others everywhere else. One goes on
+    /// writing at that node, which another leader's entries take the place of.
     private func ask(_ node: Int, what group: GroupID) {
         let zones = recorder.zones.indices.filter { recorder.zones[$0].group == group }
         let others = nodes.filter { $0.running != nil && $0.number != node }.map(\.number)
@@ -67,7 +69,8 @@ extension Simulation {
         let member = NodeID(UInt64(node))
         for (place, client) in clients.enumerated() {
             let isReading = place % 2 == 0
-            var aim = Client.Aim(node: isReading ? node : world.pick(others), zone: zone, isReading: isReading)
+            let isAtNode = isReading || place % 4 == 3
+            var aim = Client.Aim(node: isAtNode ? node : world.pick(others), zone: zone, isReading: isReading)
             aim.isDeposed = { [unowned self] in raftWatch.reigns[group].map { $0.leader.node != member } ?? false }
             client.hurry(for: 4 * World.second, aim: aim)
         }

@@ -81,7 +81,7 @@ final class Endpoint: PeerNetwork, @unchecked Sendable {
     let wire: SimulatedWire
     private let transport: PeerTransport
     private let node: NodeID
-    private weak var delegate: (any PeerTransportDelegate)?
+    private let ear: Ear
     private var isClosed = false
     /// What was sent at this moment, which may wait in the node itself still.
     private var latest: (time: UInt64, bytes: Int) = (0, 0)
@@ -95,11 +95,11 @@ final class Endpoint: PeerNetwork, @unchecked Sendable {
         configuration.frameBytesMax = min(configuration.frameBytesMax, configuration.outboundBytesMax)
         let wire = SimulatedWire(network: network, process: process, loop: loop, node: configuration.nodeID)
         self.wire = wire
-        self.delegate = delegate
+        ear = Ear(network: network, process: process, delegate: delegate)
         node = configuration.nodeID
         transport = PeerTransport(
             configuration: configuration, eventLoop: loop, wire: wire, random: { wire.network.world.generator.next() },
-            delegate: delegate, logger: logger)
+            delegate: ear, logger: logger)
     }
 
     var process: ProcessLife { wire.process }
@@ -140,7 +140,7 @@ final class Endpoint: PeerNetwork, @unchecked Sendable {
             guard !receiver.isClosed, !receiver.process.isDead, !process.isDead,
                 !network.isCut(from: process.node, to: receiver.process.node)
             else { return }
-            receiver.delegate?.receiveRaft([message], from: node)
+            receiver.ear.receiveRaft([message], from: node)
         }
     }
 
@@ -186,4 +186,39 @@ final class Endpoint: PeerNetwork, @unchecked Sendable {
     }
 
     var counters: PeerTransportCounters { transport.counters }
+}
+
+/// Passes on what a process is told, and has it noted first.
+private final class Ear: PeerTransportDelegate, @unchecked Sendable {
+    // Touched on the simulation's thread only.
+    private let network: SimulatedNetwork
+    private let process: ProcessLife
+    private weak var delegate: (any PeerTransportDelegate)?
+
+    init(network: SimulatedNetwork, process: ProcessLife, delegate: any PeerTransportDelegate) {
+        (self.network, self.process, self.delegate) = (network, process, delegate)
+    }
+
+    func peerConnected(_ peer: PeerIdentity, channel: PeerChannel) { delegate?.peerConnected(peer, channel: channel) }
+
+    func peerDisconnected(_ node: NodeID, channel: PeerChannel) { delegate?.peerDisconnected(node, channel: channel) }
+
+    func peerIntroduced(_ peer: PeerIdentity, channel: PeerChannel) {
+        delegate?.peerIntroduced(peer, channel: channel)
+    }
+
+    func peerClock(of node: NodeID, ahead: ClosedRange<Int64>) { delegate?.peerClock(of: node, ahead: ahead) }
+
+    func receiveRaft(_ messages: [PeerMessage], from node: NodeID) {
+        for message in messages { network.arrivals?(message, process) }
+        delegate?.receiveRaft(messages, from: node)
+    }
+
+    func serve(
+        _ request: [UInt8], from node: NodeID, channel: PeerChannel,
+        reply: @escaping @Sendable (Result<[UInt8], PeerTransportError>) -> Void
+    ) {
+        guard let delegate else { return reply(.failure(.refused("node \(process.node) is stopping"))) }
+        delegate.serve(request, from: node, channel: channel, reply: reply)
+    }
 }

@@ -39,6 +39,8 @@ final class SimulatedNetwork {
     var observer: ((PeerMessage, _ sender: ProcessLife) -> Void)?
     /// Told what a node does wrong with its connections.
     var onViolation: ((String) -> Void)?
+    /// Sees every Raft message that reaches a process, before that does.
+    var arrivals: ((PeerMessage, _ receiver: ProcessLife) -> Void)?
     private(set) var messages: UInt64 = 0
     /// Refused connections of nodes that have ended.
     private var refusedBefore: UInt64 = 0

@@ -4,7 +4,8 @@ extension Mutant {
     static let plantedInLog: [Mutant] = [
         // On a full or busy disk, what the log still has goes before what it refused: older states come last.
         Mutant(
-            "refused submissions are tried again while the log has others", "Cluster/Lane/Replica.swift",
+            "refused submissions are tried again while the log has others",
+            hiddenBy: "the log of a simulation tells of all that it has at one moment", "Cluster/Lane/Replica.swift",
             "guard !refused.isEmpty, count == 0 else", "guard !refused.isEmpty, PLANTED || count == 0 else"),
         // After a full disk, an older vote or entry is written behind a newer one.
         Mutant(
@@ -76,7 +77,9 @@ extension Mutant {
             #"for suffix in PLANTED ? ["-shm"] : ["-wal", "-shm"] where"#),
         // After a crash between installing and the log's mark, entries of a dead leader stand behind the snapshot.
         Mutant(
-            "a log that contradicts the database is kept at the start", "Cluster/Node/ReplicaOpening.swift",
+            "a log that contradicts the database is kept at the start",
+            hiddenBy: "a crash would have to come as a snapshot replaces a log that is longer than it",
+            "Cluster/Node/ReplicaOpening.swift",
             "recovered.lastLog.index || contradicts(applied.position) {",
             "recovered.lastLog.index || !PLANTED && contradicts(applied.position) {"),
         // A follower that is far behind gets the damage of its leader.
