@@ -64,6 +64,9 @@ package struct KeyValueUsage: Hashable, Sendable {
     /// The sum of all values' `sizeBytes`.
     package var bytes = 0
 
+    /// An empty one.
+    package init() {}
+
     /// Writes `keys` and `bytes` into an object.
     package func write(to writer: inout JSONWriter) {
         writer.member("keys", integer: Int64(keys))

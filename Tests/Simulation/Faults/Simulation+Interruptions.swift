@@ -1,3 +1,5 @@
+import Cluster
+import PeerTransport
 import RaftCore
 
 // Writes that are under way as something happens to the node that leads their group.

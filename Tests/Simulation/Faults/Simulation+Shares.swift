@@ -1,4 +1,6 @@
 import Admission
+import Cluster
+import PeerTransport
 import RaftCore
 import Service
 
