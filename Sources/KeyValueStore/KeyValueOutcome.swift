@@ -64,8 +64,7 @@ package struct KeyValueUsage: Hashable, Sendable {
     /// The sum of all values' `sizeBytes`.
     package var bytes = 0
 
-    /// An empty one.
-    package init() {}
+    package init(keys: Int = 0, bytes: Int = 0) { (self.keys, self.bytes) = (keys, bytes) }
 
     /// Writes `keys` and `bytes` into an object.
     package func write(to writer: inout JSONWriter) {

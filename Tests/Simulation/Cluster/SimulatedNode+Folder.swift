@@ -1,3 +1,4 @@
+import Cluster
 import Glibc
 import RaftCore
 import Storage
