@@ -64,6 +64,8 @@ package struct KeyValueUsage: Hashable, Sendable {
     /// The sum of all values' `sizeBytes`.
     package var bytes = 0
 
+    package init(keys: Int = 0, bytes: Int = 0) { (self.keys, self.bytes) = (keys, bytes) }
+
     /// Writes `keys` and `bytes` into an object.
     package func write(to writer: inout JSONWriter) {
         writer.member("keys", integer: Int64(keys))

@@ -17,8 +17,23 @@ package struct RaftInspector {
     /// Until when the replica serves reads by its lease, on its own clock; nil where it has none.
     package var leaseEnd: MonotonicTime? { raft.leaseEnd }
 
+    /// Everything up to here is taken for durable on this replica's disk.
+    package var durableIndex: LogIndex { raft.log.durable }
+
+    /// The latest round of heartbeats that each follower is taken to have answered.
+    package var answeredRounds: [(replica: ReplicaID, round: UInt64)] {
+        raft.followers.map { ($0.id, $0.confirmedRound) }
+    }
+
     /// What reads that wait for a round of heartbeats are to see.
     package var readIndexes: [LogIndex] { raft.reads.batches.map(\.index) }
+
+    /// Whether the replica heard a leader so recently that at a time of its clock it wants no other.
+    package func hearsLeader(at time: MonotonicTime) -> Bool {
+        var later = raft
+        later.now = time
+        return later.hasLiveLeader
+    }
 
     /// Whether the replica, if it hears nothing more, votes for nobody at a time of its clock.
     package func keepsQuiet(at time: MonotonicTime) -> Bool {

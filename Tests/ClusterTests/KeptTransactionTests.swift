@@ -39,6 +39,7 @@ struct KeptTransactionTests {
         applier.drain { reports.append($0) }
         guard case .failed? = reports.last else { throw TestFailure("the first try did not fail: \(reports)") }
         #expect(!directory.snapshot.isSignUpOpen)
+        #expect(machine.rollbackCount == 1)
         #expect(applier.reschedule())
         applier.drain { reports.append($0) }
         guard reports.count == 2, case .applied(let position, nil)? = reports.last else {
@@ -55,6 +56,10 @@ struct KeptTransactionTests {
 private final class KeepingMachine: StateMachine {
     let base: DirectoryMachine
     private let transactions = Atomic(0)
+    private let rollbacks = Atomic(0)
+
+    /// How many transactions it heard of that were rolled back.
+    var rollbackCount: Int { rollbacks.load(ordering: .relaxed) }
 
     init(base: DirectoryMachine) { self.base = base }
 
@@ -73,7 +78,11 @@ private final class KeepingMachine: StateMachine {
 
     func unknownPart(of command: [UInt8]) -> WireError? { base.unknownPart(of: command) }
     func didCommit() { base.didCommit() }
-    func didRollBack() { base.didRollBack() }
+    func didRollBack() {
+        rollbacks.add(1, ordering: .relaxed)
+        base.didRollBack()
+    }
+
     func didReplace(_ db: Database) throws { try base.didReplace(db) }
     func read(_ request: [UInt8], in db: Database) throws -> [UInt8] { try base.read(request, in: db) }
     func hashState(in db: Database, into fold: (UnsafeRawBufferPointer) -> Void) throws {

@@ -230,6 +230,18 @@ struct EscrowTests {
         #expect(try shard.save(Fixture.annsDefault, epoch: 2, .note(.create, "e")).need != nil)
     }
 
+    @Test("a credit under newer limits gives back what is unused under older ones, though nobody had it released")
+    func newerCredit() throws {
+        let shard = try Fixture()
+        let size = Fixture.size("a", "")
+        try shard.credit(10 * size, epoch: 1)
+        _ = try shard.save(Fixture.annsDefault, epoch: 1, .note(.create, "a"))
+        try shard.credit(11 * size, 1001, epoch: 2)
+        #expect(try shard.usage().allotted == QuotaAmounts(bytes: 2 * size, records: 2))
+        #expect(try shard.save(Fixture.annsDefault, epoch: 2, .note(.create, "b")).codes == [nil])
+        #expect(try shard.save(Fixture.annsDefault, epoch: 2, .note(.create, "c")).need != nil)
+    }
+
     @Test("transfer is counted by month; what comes late for an earlier one is not")
     func transfer() throws {
         let shard = try Fixture(installs: false)

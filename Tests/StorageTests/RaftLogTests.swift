@@ -71,6 +71,20 @@ import Testing
         #expect(groups[group1]?.configurations == [PlacedConfiguration(index: LogIndex(1), configuration: voters)])
     }
 
+    @Test("a configuration that was overwritten is gone, also where its entry was the first to go")
+    func overwrittenConfiguration() async throws {
+        let voters = Configuration(voters: [ReplicaID(1), ReplicaID(2)])
+        do {
+            let (log, _) = try RaftLog.open(directory: folder.path, options: .small())
+            let entry = Entry(index: LogIndex(2), term: Term(1), payload: .configuration(voters))
+            try await log.write([LogWrite(group: group1, entries: [command(1, 1), entry])]).get()
+            try await log.write([LogWrite(group: group1, entries: [command(2, 2)])]).get()
+            #expect(log.held(of: group1)?.configurations == [])
+        }
+        let (_, groups) = try RaftLog.open(directory: folder.path, options: .small())
+        #expect(groups[group1]?.configurations == [])
+    }
+
     @Test("a gap is refused and changes nothing") func gap() async throws {
         let (log, _) = try RaftLog.open(directory: folder.path, options: .small())
         try await log.write([LogWrite(group: group1, entries: commands(1...2, 1))]).get()

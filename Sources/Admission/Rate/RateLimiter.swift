@@ -371,6 +371,11 @@ package final class RateLimiters: Sendable {
         return active.sorted { $0.key < $1.key }
     }
 
+    /// The share in force of a key, in micro-requests a second; 0: none.
+    package func microRate(of key: RateKey, now: UInt64) -> UInt64 {
+        stripe(of: key).limiters.withLock { $0[key] }?.state(now: now).microRate ?? 0
+    }
+
     /// Containers remembered.
     package var count: Int { stripes.reduce(0) { $0 + $1.limiters.withLock(\.count) } }
 

@@ -53,6 +53,9 @@ package final class ClusterNode: Sendable {
     /// The replica of a group as it is now, for a simulation, whose loops share one thread.
     package func raft(of group: GroupID) -> Raft? { lane.replicas[group]?.raft }
 
+    /// What the log has durably of a group, for the same.
+    package func logged(of group: GroupID) -> RecoveredGroup? { log.held(of: group) }
+
     /// What the folder says of itself.
     package var identity: NodeIdentity { folder.identity }
 

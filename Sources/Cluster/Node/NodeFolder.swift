@@ -196,7 +196,7 @@ package struct NodeIdentity: Codable, Hashable, Sendable {
     }
 
     /// Whether the folder has taken part in anything, so that its loss counts.
-    var hasTakenPart: Bool {
+    package var hasTakenPart: Bool {
         formatVersion == Self.formatBeforeGenerations || founding != nil || replicas?.isEmpty == false
     }
 }

@@ -110,6 +110,9 @@ package final class RaftLog: Sendable {
         wake()
     }
 
+    /// What is durable of a group now; nil where that is nothing.
+    package func held(of group: GroupID) -> RecoveredGroup? { shared.table.withLock { $0.groups[group]?.recovered } }
+
     private func wake() {
         if case .manual(let wake) = options.scheduling { wake(self) }
     }

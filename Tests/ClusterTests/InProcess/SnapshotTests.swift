@@ -1,4 +1,5 @@
 import Foundation
+import GRDB
 import PeerTransport
 import RaftCore
 import RecordModel
@@ -60,6 +61,70 @@ extension WaitingClusterSuites {
                 left = node.log.uncheckpointedGroups
             }
             #expect(left == [])
+            try await cluster.shutDown()
+        }
+
+        @Test("a damaged replica makes no copy of its data for a follower", .timeLimit(.minutes(1)))
+        func damaged() async throws {
+            let cluster = try await TestCluster.started(nodeCount: 1)
+            let lane = try cluster.node(1).lane
+            let follower = ReplicaID(2)
+            let copy = "\(cluster.dataPath(1))/snapshots/\(GroupID.directory)-\(follower)-out.sqlite"
+            try await lane.eventLoop.submit {
+                let replica = try #require(lane.replicas[.directory])
+                replica.damage = ReplicaDamage(StorageMismatch("a value cannot be read"), .reading, generation: 0)
+                lane.sendSnapshot(of: replica, to: follower)
+            }.get()
+            var wasMade = false
+            try await yieldUntil {
+                wasMade = wasMade || FileManager.default.fileExists(atPath: copy)
+                return try await lane.eventLoop.submit {
+                    lane.replicas[.directory]?.snapshotsUnderway.isEmpty != false
+                }.get()
+            }
+            #expect(!wasMade)
+            try await cluster.shutDown()
+        }
+
+        @Test("a checkpoint that a reader holds back lets nothing go from the log")
+        func heldCheckpoint() async throws {
+            let cluster = try await TestCluster.started(nodeCount: 1) { $0.checkpoint.intervalMilliseconds = 3_600_000 }
+            let node = try cluster.node(1)
+            let applier = try #require(node.holdings[GroupID(1)])
+            _ = try await node.router.submit(.hashState, to: applier.group, by: node.deadline())
+            #expect(node.log.uncheckpointedGroups.contains(applier.group))
+            let path = ReplicaOpening.databasePath(of: applier.group, in: cluster.dataPath(1))
+            let reader = try DatabaseQueue(path: path)
+            try reader.inDatabase { db in
+                try db.execute(sql: "BEGIN; SELECT count(*) FROM applied")
+                defer { try? db.execute(sql: "COMMIT") }
+                try applier.database.write { try $0.execute(sql: "UPDATE applied SET log_index = log_index") }
+                node.checkpointer.round(now: MonotonicTime(milliseconds: 3_600_000))
+                #expect(node.log.uncheckpointedGroups.contains(applier.group))
+            }
+            try reader.close()
+            try await cluster.shutDown()
+        }
+
+        @Test("a log with another entry than the one that the database stands at gives way to the database's mark")
+        func contradictedLog() async throws {
+            let cluster = try await TestCluster.started(nodeCount: 1)
+            let group = GroupID(1)
+            _ = try await cluster.node(1).router.submit(.hashState, to: group, by: cluster.node(1).deadline())
+            await cluster.stop()
+            // As where the process ended after a snapshot was installed and before the log was told.
+            let later = Term(1_000)
+            let database = try DatabaseQueue(path: ReplicaOpening.databasePath(of: group, in: cluster.dataPath(1)))
+            try await database.write { db in
+                var position = try AppliedRow.mark(of: db).position
+                position.term = later
+                try AppliedRow.setPosition(position, in: db)
+            }
+            try database.close()
+            try await cluster.start()
+            let node = try cluster.node(1)
+            let term = try await node.lane.eventLoop.submit { node.raft(of: group)?.term }.get()
+            #expect(try #require(term) >= later)
             try await cluster.shutDown()
         }
 

@@ -1,10 +1,12 @@
 import PeerTransport
 import RaftCore
+import Storage
 
 /// Holds what a replica that sends a message is at against what all replicas of its group are at, which none of them
 /// can see: that a majority has what is committed; that a majority elected a leader, and that it has what was committed
 /// before; that members change step by step; that a lease rests on promises that last longer; that reads see what
-/// earlier leaders committed; and that a restart loses nothing that was acknowledged.
+/// earlier leaders committed; that what a replica says is on its disk before; and that a restart loses nothing that was
+/// acknowledged.
 struct RaftProofs {
     /// A replica and its clock.
     struct Witness {
@@ -14,6 +16,10 @@ struct RaftProofs {
         var life: Int
         /// Whether it may have lost what it had.
         var mayHaveLost: Bool
+        /// Until when its process stood still last.
+        var pausedUntil: UInt64 = 0
+        /// What its log has durably; nil for nothing.
+        var logged: () -> RecoveredGroup? = { nil }
     }
 
     private typealias Reign = RaftWatch.Reign
@@ -34,11 +40,13 @@ struct RaftProofs {
 
     private var acknowledged: [Member: Acknowledged] = [:]
     private var lastVotes: [Member: Vote] = [:]
-    /// Up to where replicas said that they have the log of a term's leader.
+    /// Up to where a term's leader heard that replicas have its log.
     private var matches: [Reign: [ReplicaID: LogIndex]] = [:]
     /// Where the logs of candidates end.
     private var candidates: [Reign: [ReplicaID: LogPosition]] = [:]
-    /// Who voted, by candidate.
+    /// The latest round of heartbeats of which a term's leader heard an answer.
+    private var rounds: [Reign: [ReplicaID: UInt64]] = [:]
+    /// Whose votes came, by candidate.
     private var votes: [Reign: [ReplicaID: Set<ReplicaID>]] = [:]
     /// What was committed in a group when a reign began.
     private var before: [Reign: LogPosition] = [:]
@@ -51,11 +59,21 @@ struct RaftProofs {
     mutating func note(_ sent: PeerMessage) {
         let (message, reign) = (sent.message, Reign(group: sent.group, term: sent.message.term))
         switch message.body {
+        case .voteRequest(let lastLog, _): candidates[reign, default: [:]][message.from] = lastLog
+        case .timeoutNow: leaving.insert(reign)
+        default: break
+        }
+    }
+
+    /// Takes note of an answer that is about to reach whom it is for.
+    mutating func noteArrival(_ arrived: PeerMessage) {
+        let (message, reign) = (arrived.message, Reign(group: arrived.group, term: arrived.message.term))
+        switch message.body {
         case .appendResponse(.accepted(let match)):
             matches[reign, default: [:]][message.from] = max(matches[reign]?[message.from] ?? .zero, match)
-        case .voteRequest(let lastLog, _): candidates[reign, default: [:]][message.from] = lastLog
+        case .heartbeatResponse(let round):
+            rounds[reign, default: [:]][message.from] = max(rounds[reign]?[message.from] ?? 0, round)
         case .voteResponse(granted: true): votes[reign, default: [:]][message.to, default: []].insert(message.from)
-        case .timeoutNow: leaving.insert(reign)
         default: break
         }
     }
@@ -74,20 +92,26 @@ struct RaftProofs {
         if lives.updateValue(sender.life, forKey: member) != sender.life, let fault = remembers(member, sender) {
             return "group \(group): \(fault)"
         }
+        if let fault = isAheadOfDisk(message, sender) { return "group \(group): \(message.from) \(fault)" }
         let reign = Reign(group: group, term: message.term)
         switch message.body {
         case .appendResponse(.accepted(let match)): note(match, of: member, message.term, sender)
         case .voteResponse(granted: true):
             lastVotes[member] = Vote(hardState: HardState(term: message.term, vote: message.to), life: sender.life)
             if let fault = mayNotVote(message, in: reign, raft) { return "group \(group): \(fault)" }
+        case .preVoteRequest where raft.role == .preCandidate && message.term == raft.term.next:
+            if RaftInspector(raft).hearsLeader(at: sender.clock.local(at: now)) {
+                return "group \(group): \(raft.id) campaigns while its promise to the leader holds"
+            }
         default: break
         }
         // A message may leave later than it was made.
         guard raft.role == .leader, raft.term == message.term else { return nil }
         let leader = RaftInspector(raft)
         let fault =
-            wasElected(group, raft, leader) ?? changesStepByStep(raft, leader) ?? hasMajority(group, raft, leader)
+            wasElected(group, raft, leader) ?? changesStepByStep(raft, leader) ?? hasMajority(group, sender, leader)
             ?? readsLate(group, raft, leader) ?? overstays(group, sender, leader, at: now, witness)
+            ?? outlastsMajority(sender, at: now)
         return fault.map { "group \(group): \(raft.id), which leads term \(raft.term), \($0)" }
     }
 
@@ -96,6 +120,28 @@ struct RaftProofs {
         if let known = acknowledged[member], known.term == term, known.position.index >= match { return }
         acknowledged[member] = Acknowledged(
             term: term, position: LogPosition(index: match, term: entry), life: sender.life)
+    }
+
+    /// What a message binds its sender to is on its disk before: the term, a vote, and the entries that it says it has.
+    private func isAheadOfDisk(_ message: Message, _ sender: Witness) -> String? {
+        let logged = sender.logged() ?? RecoveredGroup()
+        let (state, end) = (logged.hardState, logged.end)
+        let durable = RaftInspector(sender.raft).durableIndex
+        if durable > end { return "takes what is up to \(durable) for durable, and its log ends at \(end) on its disk" }
+        switch message.body {
+        case .preVoteRequest, .preVoteResponse: return nil
+        default: if state.term < message.term { return "speaks in term \(message.term), and its disk has \(state)" }
+        }
+        // In a later term all of it may be another's by now.
+        guard state.term == message.term else { return nil }
+        switch message.body {
+        case .voteRequest where state.vote != message.from: return "asks for votes, and its disk has \(state)"
+        case .voteResponse(granted: true) where state.vote != message.to:
+            return "votes for \(message.to), and its disk has \(state)"
+        case .appendResponse(.accepted(let match)) where match > end:
+            return "acknowledges \(match), and its log ends at \(end) on its disk"
+        default: return nil
+        }
     }
 
     /// Votes are there after a restart, and so is what a leader was told to be durable. In a later term that may have
@@ -119,7 +165,7 @@ struct RaftProofs {
     private func mayNotVote(_ message: Message, in reign: Reign, _ raft: Raft) -> String? {
         // It may have heard from the new leader by now.
         guard raft.term == reign.term, raft.leader == nil, let last = candidates[reign]?[message.to],
-            !last.isAtLeastAsUpToDate(as: raft.lastLog)
+            (last.term, last.index) < (raft.lastLog.term, raft.lastLog.index)
         else { return nil }
         return "\(message.from), whose log ends at \(raft.lastLog), votes for \(message.to), whose log ends at \(last)"
     }
@@ -140,15 +186,17 @@ struct RaftProofs {
     }
 
     /// Entries of this term make those before them committed, so only they are counted.
-    private mutating func hasMajority(_ group: GroupID, _ raft: Raft, _ leader: RaftInspector) -> String? {
+    private mutating func hasMajority(_ group: GroupID, _ sender: Witness, _ leader: RaftInspector) -> String? {
+        let raft = sender.raft
         let (last, known) = (raft.commitIndex, committed[group]?.index ?? .zero)
         guard last > known, let term = leader.term(at: last) else { return nil }
         committed[group] = LogPosition(index: last, term: term)
         guard term == raft.term else { return nil }
         let reign = Reign(group: group, term: term)
+        let own = sender.logged()?.end ?? .zero
         func isHeld(_ index: LogIndex, by configuration: Configuration) -> Bool {
             Quorum.isMajority(configuration) { voter in
-                if voter == raft.id { return true }
+                if voter == raft.id { return own >= index }
                 return matches[reign]?[voter].map { $0 >= index } ?? false
             }
         }
@@ -178,7 +226,10 @@ struct RaftProofs {
     }
 
     private func readsLate(_ group: GroupID, _ raft: Raft, _ leader: RaftInspector) -> String? {
-        let known = before[Reign(group: group, term: raft.term)] ?? .zero
+        let reign = Reign(group: group, term: raft.term)
+        let known = before[reign] ?? .zero
+        let early = leader.answeredRounds.first { $0.round > rounds[reign]?[$0.replica] ?? 0 }
+        if let early { return "counts round \(early.round) as answered by \(early.replica), which has not" }
         guard let index = leader.readIndexes.first(where: { $0 < known.index }) else { return nil }
         return "reads at \(index), though \(known) was committed before its term"
     }
@@ -201,4 +252,24 @@ struct RaftProofs {
         }
         return isKept ? nil : "has a lease until \(last) ns, and no majority that votes for nobody until then"
     }
+
+    /// Whether it goes on for longer than a majority promised it when they were last heard: another may lead by then.
+    func outlastsMajority(_ leader: Witness, at now: UInt64) -> String? {
+        let raft = leader.raft
+        // Whoever stood still, or has to begin anew, has not looked at its clock.
+        guard raft.role == .leader, !leader.mayHaveLost, leader.pausedUntil + World.second < now else { return nil }
+        let promise = raft.settings.lease?.promiseMilliseconds ?? raft.settings.electionTimeoutMilliseconds
+        let (local, followers) = (leader.clock.local(at: now), raft.status.followers)
+        // It looks at its clock ten times a second at least.
+        let isHeard = Quorum.isMajority(raft.configuration) { voter in
+            guard voter != raft.id, let follower = followers.first(where: { $0.id == voter }) else { return true }
+            return local <= follower.lastHeard.adding(milliseconds: promise + promise / 4 + 200)
+        }
+        return isHeard ? nil : "has heard no majority of \(raft.configuration) for more than \(promise) ms"
+    }
+}
+
+extension RecoveredGroup {
+    /// The last entry that is there, or its effect.
+    fileprivate var end: LogIndex { max(lastLog.index, snapshot?.position.index ?? .zero) }
 }

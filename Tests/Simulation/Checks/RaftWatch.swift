@@ -41,13 +41,15 @@ struct RaftWatch {
     private(set) var situations: [Situation] = []
     /// The group in which the sender of the last message has become the leader.
     private(set) var newReign: GroupID?
+    /// The members that the last message was the first to tell of.
+    private(set) var newMembers: Configuration?
     /// The newest term of an entry at each index that was sent.
     private var sentTerms: [GroupID: [LogIndex: Term]] = [:]
 
     /// - Returns: what is wrong with the message; nil if nothing is.
     mutating func judge(_ sent: PeerMessage) -> String? {
         let (group, message) = (sent.group, sent.message)
-        (situations, newReign) = ([], nil)
+        (situations, newReign, newMembers) = ([], nil, nil)
         switch message.body {
         case .preVoteRequest, .preVoteResponse: break
         default:
@@ -82,6 +84,11 @@ struct RaftWatch {
         return nil
     }
 
+    /// What the entry at a position is; nil where no leader sent it.
+    func payload(of group: GroupID, at position: LogPosition) -> Entry.Payload? {
+        entries[Place(group: group, position: position)]
+    }
+
     private mutating func leads(_ leader: ReplicaID, _ group: GroupID, _ term: Term) -> String? {
         if let other = leaders[Reign(group: group, term: term)] {
             return other == leader ? nil : "group \(group): \(other) and \(leader) both lead term \(term)"
@@ -107,8 +114,9 @@ struct RaftWatch {
     }
 
     private mutating func note(_ entry: Entry, _ group: GroupID) {
-        if case .configuration(let configuration) = entry.payload, configuration.isJoint {
-            situations.append(.jointConfiguration)
+        if case .configuration(let configuration) = entry.payload {
+            newMembers = configuration
+            if configuration.isJoint { situations.append(.jointConfiguration) }
         }
         let other = sentTerms[group, default: [:]].updateValue(entry.term, forKey: entry.index)
         if let other, other < entry.term { situations.append(.overwrittenEntry) }

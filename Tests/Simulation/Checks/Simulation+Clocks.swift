@@ -26,6 +26,7 @@ extension Simulation {
     /// Whether half of the clocks or more are wrong, or were within the last minute. Only running nodes count: a node
     /// that has just started knows no clock of one that is down.
     var areMostClocksWrong: Bool {
+        if isLongDay { return true }
         let present = nodes.filter { $0.isEnlisted && !$0.isRetired && !$0.isDown }
         let wrong = present.count { node in
             node.wallError != 0 || node.rightSince.map { $0 + 60 * World.second > world.now } ?? false

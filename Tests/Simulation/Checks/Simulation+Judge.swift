@@ -18,6 +18,10 @@ extension Simulation {
         guard wait(seconds: 120, "a node does not come back after everything was mended", until: { isUpgraded }) else {
             return
         }
+        for node in nodes where !node.isRetired && !node.mayLeave {
+            guard let reason = node.mustBeginAnew else { continue }
+            violated("node \(node.number) goes on with its data, though \(reason)")
+        }
         if hasAlteredValue { awaitMending() }
         let before = look()
         hashStates(with: manager)
@@ -28,6 +32,7 @@ extension Simulation {
         for zone in recorder.zones.indices { readBack { await $0.readBack(zone: zone) } }
         for store in recorder.stores.indices { readBack { await $0.readBack(store: store) } }
         for client in clients { readBack(by: client) { await $0.readBackNotebook() } }
+        readBack { await $0.tryKeptTokens() }
         breakEffects()
         for client in clients { readBack(by: client) { await $0.readBackWatchbook() } }
         if let receiver { readBack { await $0.readBack(receiver) } }

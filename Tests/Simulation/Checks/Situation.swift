@@ -28,6 +28,8 @@ package enum Situation: String, Sendable, CaseIterable, Codable {
     case throttledRequest
     /// A save was refused because its user has no room left.
     case filledQuota
+    /// A batch of preferences was refused because its store has no room left.
+    case filledStore
     /// The time of a command was judged while one clock alone was wrong.
     case judgedTime
     /// Data of a node was lost a second time.
@@ -69,7 +71,7 @@ package enum Situation: String, Sendable, CaseIterable, Codable {
         case .toldOfLoss: 0
         case .lostSync, .expiredToken: 5
         case .tornWrite, .failedRead, .judgedTime, .secondLoss, .snapshotWithEffects, .readUnderDeposedLeader,
-            .readThroughPeer:
+            .readThroughPeer, .filledStore:
             20
         default: 100
         }

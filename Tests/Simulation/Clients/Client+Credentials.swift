@@ -11,11 +11,11 @@ import Wire
 // What a client does to find out whom nodes let in, and by which limits.
 extension Client {
     func tryCredentials() async {
-        switch world.random(0...9) {
+        switch world.random(0...11) {
         case 0..<2: await endAllSessions()
-        case 2..<5: await repeatSignature()
-        case 5: await keepToken()
-        case 6: await shareSession()
+        case 2..<6: await repeatSignature()
+        case 6..<8: await keepToken()
+        case 8: await shareSession()
         default: await changeLimits()
         }
     }
@@ -71,18 +71,47 @@ extension Client {
         let session = UserSession(id)
         let first = UserSession(id)
         for turn in 0..<3 {
+            // What the node tells the others of the last token may be lost.
+            if turn == 2, world.chance(60), recorder.mayDisturb(World.second) {
+                node.network.breakConnections(of: node.number)
+                await sleep(world.milliseconds(0...60))
+            }
             guard case .value = await ServerCall.make(to: node, as: session, recorder, Self.look) else { return }
             if turn == 0 { first.take(session.token) }
             await sleep(2 * World.second)
         }
         let end = world.now + UInt64(world.random(75...100)) * World.second
-        guard let process = node.process, first.token != session.token else { return }
+        guard let process = node.process, let token = first.token, token != session.token else { return }
+        recorder.keptTokens.append(
+            KeptToken(session: id, token: token, node: node, process: process, replaced: world.now))
+        if world.chance(50) { return }
         while world.now < end, !isEnding { await sleep(5 * World.second) }
         guard node.process === process, world.now >= end else { return }
         if case .value = await ServerCall.make(to: node, as: first, recorder, Self.look) {
             recorder.violated(
                 "client \(number): node \(node.number) takes a token of session \(id) that was replaced before the grace time"
             )
+        }
+    }
+
+    /// Once the nodes hear each other again, none of them takes a token that was replaced long before at another.
+    func tryKeptTokens() async {
+        let end = world.now
+        let kept = recorder.keptTokens.filter {
+            $0.node.process === $0.process && $0.replaced + 80 * World.second < end
+        }
+        if kept.isEmpty { return }
+        await sleep(8 * World.second)
+        for token in kept {
+            for node in nodes where node !== token.node && node.upSince < end && node.knows(token.node) {
+                guard token.node.process === token.process, token.node.knows(node) else { continue }
+                let session = UserSession(token.session)
+                session.take(token.token)
+                guard case .value = await ServerCall.make(to: node, as: session, recorder, Self.look) else { continue }
+                recorder.violated(
+                    "node \(node.number) takes a token of session \(token.session), long replaced at node \(token.node.number)"
+                )
+            }
         }
     }
 
@@ -129,6 +158,11 @@ extension Client {
                     return recorder.violated("client \(number): a signature is let in a second time")
                 }
                 isUsed = true
+                // A memory of signatures begins anew with each leader.
+                let map = nodes.lazy.compactMap { $0.running?.service.node.map }.first
+                if let map, world.chance(40), recorder.mayDisturb(5 * World.second) {
+                    recorder.depose(RateExchange.group(of: Place.container, in: map))
+                }
             }
             // Without an answer it may have been let in, or may have waited for its date at a node that ended.
             moveOn()
@@ -150,12 +184,16 @@ extension Client {
         _ = await settle([.setLimits(container: Place.container, [LimitChange(.recordVersionDays, nil)])])
     }
 
+    /// A limit that nothing here comes near to, and a value for it. Each client has a limit of its own.
+    func newLimit() -> (ContainerLimit, Int64) {
+        let limit = Self.limits[number % Self.limits.count]
+        return (limit, limit.standard + Int64(world.random(1...1_000_000)))
+    }
+
     /// Changes a limit that nothing here comes near to, of the cluster or the container, and looks whether nodes know.
     private func changeLimits() async {
         guard limitsDoubtfulUntil <= world.now else { return }
-        // Each client has one of its own.
-        let limit = Self.limits[number % Self.limits.count]
-        let value = limit.standard + Int64(world.random(1...1_000_000))
+        let (limit, value) = newLimit()
         let container = world.chance(50) ? Place.container : nil
         let other = container == nil ? Place.container : nil
         guard
@@ -207,6 +245,23 @@ extension Client {
             guard page.moreComing, let last else { return }
             after = last.sequence
         }
+    }
+}
+
+/// A token of a session that a newer one replaced at a node.
+struct KeptToken {
+    let session: String
+    let token: String
+    let node: SimulatedNode
+    /// That of the node, which remembers it.
+    let process: ProcessLife
+    let replaced: UInt64
+}
+
+extension SimulatedNode {
+    /// Whether it runs, and counts another node as a member.
+    fileprivate func knows(_ other: SimulatedNode) -> Bool {
+        running?.service.node.map.nodes.contains { $0.id == UInt64(other.number) } ?? false
     }
 }
 

@@ -4,6 +4,7 @@ import RaftCore
 import RecordModel
 import RecordStore
 import Service
+import Wire
 
 // What a client sees of the directory, which every node answers from a copy of its own.
 extension Client {
@@ -110,16 +111,29 @@ extension Client {
             }
             moveOn()
         }
+        if world.chance(60), let node = recorder.hideDirectory() { goTo(node) }
         let ended = await ask(repeats: false, triesMax: 3) { visit throws(RequestFailure) in
-            try await visit.settle(.revokeToken(id: id))
+            try await visit.end(session: id)
         }
         guard case .answered(.done, _) = ended else { return }
-        for _ in 0..<3 {
-            let answer = await ask(repeats: true, triesMax: 1, as: session, look)
-            if case .answered = answer {
-                return recorder.violated("client \(number): a node takes session \(id), which was ended before")
+        await requireEnd(of: session)
+    }
+
+    /// Asks all nodes at the same moment whether one of them takes a session that was ended.
+    private func requireEnd(of session: UserSession) async {
+        await withTaskGroup(of: Void.self) { group in
+            for node in nodes where node.running != nil {
+                let known = UserSession(session.id)
+                known.take(session.token)
+                group.addTask { [self] in
+                    let answer = await ServerCall.make(to: node, as: known, recorder) { visit throws(RequestFailure) in
+                        try await visit.enter { _ throws(RequestFailure) in true }
+                    }
+                    guard case .value = answer else { return }
+                    recorder.violated(
+                        "client \(number): node \(node.number) takes session \(session.id), which was ended before")
+                }
             }
-            moveOn()
         }
     }
 }
@@ -138,6 +152,20 @@ extension Visit {
     func settle(_ command: DirectoryCommand) async throws(RequestFailure) -> DirectoryOutcome {
         let origin = AuditOrigin(actor: "administrator", requestID: "", address: "", time: service.now)
         return try await service.settle(command, origin: origin, by: deadline)
+    }
+
+    /// Ends a session as a node does that was shown a copied token: by an entry that tells the audit log of two events.
+    func end(session id: String) async throws(RequestFailure) -> DirectoryOutcome {
+        let origin = AuditOrigin(actor: "simulation", requestID: "", address: "", time: service.now)
+        let event = AuditEvent(origin: origin, action: "session.reuse", subject: "session \(id)")
+        let entry = DirectoryEntry(.revokeToken(id: id), origin: origin, events: [event])
+        do {
+            return try DirectoryOutcome(decoding: try await node.changeDirectory(entry, by: deadline))
+        } catch let error as ClusterError {
+            throw RequestFailure(error)
+        } catch {
+            throw RequestFailure(.internalError, "\(error)")
+        }
     }
 
     /// Makes sure that this node may rely on what it knows of the directory.

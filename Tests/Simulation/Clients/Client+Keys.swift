@@ -25,11 +25,13 @@ extension Client {
                 key: write.key, value: write.value.map { .string($0) }, expectedVersion: expected)
         }
         let call = recorder.begin(store: store, .write(writes), by: number)
-        let answer = await ask(repeats: key != nil, account: store) { visit throws(RequestFailure) in
+        let set: PastRequest.Body<Preferences.Written> = { visit throws(RequestFailure) in
             try await visit.preferences(of: account) { preferences throws(RequestFailure) in
                 try await preferences.set(commands, idempotencyKey: key, device: nil, by: visit.deadline)
             }
         }
+        let answer = await ask(repeats: key != nil, account: store, set)
+        if key != nil { remember("a batch of preferences", answer, account: store, set) { $0.mark } }
         switch answer {
         case .nothing(mayHaveBeenDone: true): break
         case .nothing(mayHaveBeenDone: false): recorder.withdraw(store: store, call)

@@ -12,7 +12,8 @@ extension Client {
     }
 
     private func useMadeNotebook() async {
-        switch world.random(0...19) {
+        switch world.random(0...20) {
+        case 20: await deleteWithCascade()
         case 0..<6: await changeNotes(newChanges())
         case 6: await lookUpNotes()
         case 7: await lookUpVersions(of: world.pick(Notebook.names))
@@ -23,6 +24,7 @@ extension Client {
         case 15..<17: await followDatabase()
         case 17: await changeIndex()
         case 18: await dropExtra()
+        case 19: await dropExtraMeanwhile()
         default: await remakeZone()
         }
     }
@@ -163,6 +165,47 @@ extension Client {
         await lookUpNotes()
     }
 
+    /// Imports the type, which loses a field, while a save with that field is on its way from another node. Where the
+    /// field is lost for good, its value must not be back with it.
+    private func dropExtraMeanwhile() async {
+        let present = nodes.filter { $0.running != nil }.shuffled(using: &world.generator)
+        guard present.count > 1, recorder.mayDisturb(5 * World.second) else { return }
+        let (names, network) = (Notebook.names.shuffled(using: &world.generator), present[0].network)
+        let (late, plain) = (Notebook.Note(number: 0, extra: newValue()), Notebook.Note(number: 1))
+        for other in 1...network.nodeCount where other != present[0].number {
+            network.slowDown(from: present[0].number, to: other, byMicroseconds: 1_500_000)
+        }
+        async let isLateSaved = saved((names[0], late), at: present[0].number)
+        await sleep(world.milliseconds(5...200))
+        goTo(present[1].number)
+        async let type = setType()
+        await sleep(world.milliseconds(5...200))
+        let isPlainSaved = await saved((names[1], plain), at: present[1].number)
+        let (areSaved, isDated) = (await isLateSaved && isPlainSaved, await type)
+        network.heal()
+        guard areSaved, isDated == true, notebook.isMade else { return leaveNotebook() }
+        notebook.did([(names[0], late), (names[1], plain)], versionsKept: Int(recorder.limits.versionsKept))
+        notebook.loseExtras()
+        guard let seen = await lookedUp() else { return leaveNotebook() }
+        if seen[names[0]] == late { return notebook.keepExtra(of: names[0], late.extra) }
+        await changeNotes([(names[2], Notebook.Note(number: 0, extra: newValue()))])
+        await lookUpNotes()
+    }
+
+    /// - Returns: whether the change is known to be done, in whatever order with others.
+    private func saved(_ change: Notebook.Change, at node: Int) async -> Bool {
+        goTo(node)
+        let body = notebook.body([change], isAtomic: false)
+        let identity = Visit.Identity(key: newKey(), body: body)
+        let answer = await ask(repeats: true) { visit throws(RequestFailure) in
+            try await visit.database(identity) { request throws(RequestFailure) in
+                try await RecordModification(visit.service, request).run(try ModifyRecordsRequest(sent: body))
+            }
+        }
+        guard case .answered(let result, _) = answer, case .saved? = result.items.first?.outcome else { return false }
+        return true
+    }
+
     /// Imports the type, which loses the field that saves brought.
     private func importType() async -> Bool {
         guard let isDated = await setType() else { return false }
@@ -202,15 +245,23 @@ extension Client {
     // MARK: Reads
 
     private func lookUpNotes() async {
+        guard let seen = await lookedUp() else { return }
+        judge("a lookup") { () throws(UnexpectedAnswer) in try expect(seen, notebook.notes) }
+    }
+
+    private func lookedUp() async -> [String: Notebook.Note]? {
         let body = notebook.lookup()
         let page = await found("a lookup") { visit, request throws(RequestFailure) in
             try await RecordQueries(visit.service, request).lookUp(try LookupRecordsRequest(sent: body))
         }
-        guard let page else { return }
-        judge("a lookup") { () throws(UnexpectedAnswer) in
+        guard let page else { return nil }
+        do throws(UnexpectedAnswer) {
             var seen: [String: Notebook.Note] = [:]
             for (name, note, _) in try page.records.notes() { seen[name] = note }
-            try expect(seen, notebook.notes)
+            return seen
+        } catch {
+            complain("a lookup: \(error)")
+            return nil
         }
     }
 
@@ -294,9 +345,11 @@ extension Client {
             try expect(
                 Dictionary(uniqueKeysWithValues: records.map { ($0.name, $0.note) }),
                 notebook.notes.filter { isWanted($1) })
-            let numbers = records.map(\.note.number)
-            if let isAscending, numbers != (isAscending ? numbers.sorted() : numbers.sorted(by: >)) {
-                throw UnexpectedAnswer("\(numbers) are out of order")
+            guard let isAscending else { return }
+            // Where the numbers are equal, by rank.
+            let order = records.map { (isAscending ? $0.note.number : -$0.note.number, Notebook.rank(of: $0.name)) }
+            for (one, next) in zip(order, order.dropFirst()) where one > next {
+                throw UnexpectedAnswer("\(names) are out of order: \(order)")
             }
         }
     }

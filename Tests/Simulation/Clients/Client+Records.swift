@@ -10,8 +10,8 @@ extension Client {
 
     func save() async { await modify(write: 1, isAtomic: false) }
 
-    func save(in zone: Int) async {
-        await modify(zone, [newRecordWrite(world.pick(Self.names), in: zone)], isAtomic: false)
+    func save(in zone: Int, isKeyless: Bool = false) async {
+        await modify(zone, [newRecordWrite(world.pick(Self.names), in: zone)], isAtomic: false, isKeyless: isKeyless)
     }
 
     func saveBatch() async { await modify(write: world.random(2...3), isAtomic: world.chance(70)) }
@@ -46,14 +46,21 @@ extension Client {
 
     /// - Parameter receipt: of the file that the writes name, if any.
     func modify(
-        _ zone: Int, _ writes: [RecordWrite], isAtomic: Bool, receipt: FileBook.Receipt? = nil
+        _ zone: Int, _ writes: [RecordWrite], isAtomic: Bool, receipt: FileBook.Receipt? = nil, isKeyless: Bool = false
     ) async {
         let body = writes.body(zone: recorder.zones[zone].key.name, isAtomic: isAtomic, receipt: receipt)
-        let identity = world.chance(85) ? Visit.Identity(key: newKey(), body: body) : nil
+        let identity = !isKeyless && world.chance(85) ? Visit.Identity(key: newKey(), body: body) : nil
         let call = recorder.begin(zone: zone, .modify(writes, isAtomic: isAtomic), by: number)
-        let answer = await ask(repeats: identity != nil) { visit throws(RequestFailure) in
+        let modify: PastRequest.Body<RecordModification.Result> = { visit throws(RequestFailure) in
             try await visit.database(identity) { request throws(RequestFailure) in
                 try await RecordModification(visit.service, request).run(try ModifyRecordsRequest(sent: body))
+            }
+        }
+        let answer = await ask(repeats: identity != nil, modify)
+        // A file may be gone by the time that its request comes again.
+        if identity != nil, receipt == nil {
+            remember("a change of records", answer, modify) { [files = recorder.files] in
+                (try? ZoneModel.Outcome($0, files, showsRecords: false)).map { "\($0)" }
             }
         }
         if let receipt, case .answered(let result, let isFirst) = answer, result.lacksFile {
@@ -130,12 +137,14 @@ extension Client {
             #"{"operations":[{"operationType":"\#(type)","zone":{"zoneID":{"zoneName":"\#(recorder.zones[zone].key.name)"}}}]}"#
         let identity = Visit.Identity(key: newKey(), body: Array(text.utf8))
         let call = recorder.begin(zone: zone, isCreation ? .createZone : .deleteZone, by: number)
-        let answer = await ask(repeats: true) { visit throws(RequestFailure) in
+        let modify: PastRequest.Body<ZoneState?> = { visit throws(RequestFailure) in
             try await visit.database(identity) { request throws(RequestFailure) in
                 let form = try ZonesModifyRequest(sent: identity.body)
                 return try await Zones(visit.service, request).modify(form.operations[0], number: 0)
             }
         }
+        let answer = await ask(repeats: true, modify)
+        remember("a change of a zone", answer, modify) { $0.map { "\($0.incarnation)" } ?? "deleted" }
         _ = settle(zone, call, answer) { state, _ throws(UnexpectedAnswer) in
             state.map { .zone(incarnation: $0.incarnation) } ?? .zoneDeleted
         }

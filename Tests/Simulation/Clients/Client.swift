@@ -35,6 +35,9 @@ final class Client: @unchecked Sendable {
     private var hasFlooded = false
     /// Until when limits may change by what it asked for.
     var limitsDoubtfulUntil: UInt64 = 0
+    /// Requests that were answered, and may come again.
+    var past: [PastRequest] = []
+    private var hasFilledStore = false
     /// Where the feed of the database goes on.
     var databaseToken: String?
     private var writes = 0
@@ -63,6 +66,8 @@ final class Client: @unchecked Sendable {
         var zone: Int
         var isReading: Bool
         var isPressing = false
+        /// Whether it saves without idempotency keys.
+        var isKeyless = false
         /// Whether the node led the zone's group and another one does.
         var isDeposed: () -> Bool = { false }
     }
@@ -142,8 +147,8 @@ final class Client: @unchecked Sendable {
     private func act() async {
         if let aim = rush?.aim {
             home = aim.node - 1
-            if aim.isPressing { return await press(aim.node) }
-            guard aim.isReading else { return await save(in: aim.zone) }
+            if aim.isPressing { return await press() }
+            guard aim.isReading else { return await save(in: aim.zone, isKeyless: aim.isKeyless) }
             let answers = recorder.answers
             await lookUpAll(in: aim.zone)
             // Answered, by the node that was asked first.
@@ -154,8 +159,12 @@ final class Client: @unchecked Sendable {
             hasFlooded = true
             return await floodNotifications()
         }
+        if nodes[0].options.hasFullStore, number == 3, !hasFilledStore {
+            hasFilledStore = true
+            return await fillStore()
+        }
         if recorder.files.isUsed, world.chance(25) { return await useFiles() }
-        switch world.random(0...147) {
+        switch world.random(0...156) {
         case 0..<34: await save()
         case 34..<44: await saveBatch()
         case 44..<52: await delete()
@@ -171,6 +180,8 @@ final class Client: @unchecked Sendable {
         case 100..<115: await useNotebook()
         case 115..<118: await tryCredentials()
         case 118..<142: await useWatchbook()
+        case 142..<149: await repeatPast()
+        case 149..<151: await changeUnheard()
         default: await useHoard()
         }
     }
@@ -242,9 +253,10 @@ final class Client: @unchecked Sendable {
     }
 
     /// Asks a node whether the container's rate lets a request in, for as long as it hurries.
-    private func press(_ node: Int) async {
-        while let rush, rush.until > world.now, !isEnding {
-            _ = await ServerCall.make(to: nodes[node - 1], as: sessions[0], recorder) { visit throws(RequestFailure) in
+    private func press() async {
+        while let rush, let aim = rush.aim, aim.isPressing, rush.until > world.now, !isEnding {
+            let node = nodes[aim.node - 1]
+            _ = await ServerCall.make(to: node, as: sessions[0], recorder) { visit throws(RequestFailure) in
                 try await visit.enter { _ in }
             }
             await sleep(world.milliseconds(1...20))

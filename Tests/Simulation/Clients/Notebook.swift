@@ -27,7 +27,10 @@ struct Notebook {
 
     static let names = (0..<10).map { "n\($0)" }
     static let labels = ["red", "blue"]
-    static let (number, owner, label, extra) = ("number", "owner", "label", "extra")
+    static let (number, owner, label, extra, rank) = ("number", "owner", "label", "extra", "rank")
+
+    /// Another one for each record, by which those are ordered that have one number.
+    static func rank(of name: String) -> Int { (names.firstIndex(of: name) ?? 0) * 7 % names.count }
 
     let zone: String
     let type: String
@@ -56,6 +59,7 @@ struct Notebook {
             name: type,
             fields: [
                 FieldDefinition(name: Self.number, type: FieldType(.int64), indexes: [.queryable, .sortable]),
+                FieldDefinition(name: Self.rank, type: FieldType(.int64), indexes: [.sortable]),
                 FieldDefinition(name: Self.owner, type: FieldType(.reference)),
                 FieldDefinition(
                     name: Self.label, type: FieldType(.string), indexes: isLabelIndexed ? [.queryable] : []),
@@ -98,6 +102,9 @@ struct Notebook {
         }
     }
 
+    /// The field that the schema lost came back with a save.
+    mutating func keepExtra(of name: String, _ extra: String?) { notes[name]?.extra = extra }
+
     /// The zone was deleted and made again.
     mutating func beginAgain() {
         tokenBefore = token ?? tokenBefore
@@ -119,7 +126,10 @@ struct Notebook {
             guard let note else {
                 return #"{"operationType":"forceDelete","record":{"recordName":"\#(name)"}}"#
             }
-            var fields = [#""\#(Self.number)":{"value":\#(note.number)}"#]
+            var fields = [
+                #""\#(Self.number)":{"value":\#(note.number)}"#,
+                #""\#(Self.rank)":{"value":\#(Self.rank(of: name))}"#,
+            ]
             if let owner = note.owner {
                 fields.append(#""\#(Self.owner)":{"value":{"recordName":"\#(owner)","action":"DELETE_SELF"}}"#)
             }
@@ -144,11 +154,13 @@ struct Notebook {
 
     /// - Parameters:
     ///   - filter: comparator, field and value as JSON.
-    ///   - isAscending: by number; nil for no order.
+    ///   - isAscending: by number, and then by rank; nil for no order.
     func query(
         _ filter: (comparator: String, field: String, value: String), isAscending: Bool?, limit: Int, marker: String?
     ) -> [UInt8] {
-        let sort = isAscending.map { #","sortBy":[{"fieldName":"\#(Self.number)","ascending":\#($0)}]"# } ?? ""
+        let rank = #"{"fieldName":"\#(Self.rank)","ascending":true}"#
+        let sort =
+            isAscending.map { #","sortBy":[{"fieldName":"\#(Self.number)","ascending":\#($0)},\#(rank)]"# } ?? ""
         let rest = marker.map { #","continuationMarker":"\#($0)""# } ?? ""
         return Array(
             #"{"query":{"recordType":"\#(type)","filterBy":[{"fieldName":"\#(filter.field)","comparator":"\#(filter.comparator)","fieldValue":{"value":\#(filter.value)}}]\#(sort)},"zoneID":{"zoneName":"\#(zone)"},"resultsLimit":\#(limit)\#(rest)}"#

@@ -31,8 +31,22 @@ final class Recorder: @unchecked Sendable {
     let files: FileBook
     /// Whether half of the clocks or more are wrong, or were a moment ago: then no node can tell what is the time.
     var areMostClocksWrong: () -> Bool = { false }
+    /// Has one node not hear the directory's leader for a while.
+    /// - Returns: a node that hears both; nil where that cannot be done.
+    var hideDirectory: () -> Int? = { nil }
     /// Whether the directory has what clients need.
-    var isSetUp = false
+    var isSetUp = false { didSet { setUpSince = world.now } }
+    private var setUpSince: UInt64 = 0
+    /// Asks for leave to disturb the nodes for a while; refused while nothing may go wrong.
+    var mayDisturb: (_ nanoseconds: UInt64) -> Bool = { _ in false }
+    /// Has another node lead a group in a moment.
+    var depose: (GroupID) -> Void = { _ in }
+    /// Whether shards may have forgotten keys of the last 24 hours, as most clocks were wrong by more.
+    var mayForgetKeys: () -> Bool = { false }
+    /// The shares of the container's rate in force at all nodes, in requests a second.
+    var sharesInForce: (RateKind) -> Double = { _ in 0 }
+    /// Tokens that were replaced.
+    var keptTokens: [KeptToken] = []
     private var rates: [RateKind: RateWatch] = [:]
     /// What the container may use.
     var limits = ContainerLimits()
@@ -64,6 +78,12 @@ final class Recorder: @unchecked Sendable {
     func wasAccepted(_ kind: RateKind) {
         let limit = RateWatch.limit(of: kind, limits)
         if let excess = rates[kind, default: RateWatch()].take(at: world.now, limit: limit) { violated(excess) }
+        // What was lent before the limit was set may be in force for a moment.
+        guard isSetUp, world.now > setUpSince + 5 * World.second else { return }
+        let shares = sharesInForce(kind)
+        if shares > limit * RateWatch.sharesMax {
+            violated("nodes hold shares of \(shares) requests a second, and all may have \(limit)")
+        }
     }
 
     /// A request was refused because the container's rate was met.
@@ -128,6 +148,9 @@ struct RateWatch {
 
     /// Clocks run at most a hundredth too fast.
     private static let drift = 1.01
+    /// The most that all shares come to, as a part of the limit: a tenth more to repay what is saved, and a little that
+    /// a new leader lends without knowing all shares.
+    static let sharesMax = 1.2
 
     /// Requests a second.
     static func limit(of kind: RateKind, _ limits: ContainerLimits) -> Double {

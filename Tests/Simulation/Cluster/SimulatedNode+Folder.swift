@@ -1,3 +1,4 @@
+import Cluster
 import Glibc
 import RaftCore
 import Storage
@@ -39,6 +40,8 @@ extension SimulatedNode {
     /// Copies the data aside as they are.
     func keepImage(at place: String) {
         guard let disk, process?.isDead == false else { return }
+        // Only a folder that has taken part is an old one later.
+        imageLife = cluster?.identity.hasTakenPart == true ? life : .max
         try? writeImage(of: folder, to: place, disk, after: .process)
     }
 
@@ -47,6 +50,7 @@ extension SimulatedNode {
         precondition(isDown, "node \(number) is not down")
         removeTree(folder)
         forgetUnsynced()
+        mustBeginAnew = nil
         if let place { _ = rename(place, folder) }
     }
 }

@@ -73,6 +73,8 @@ private struct NodeVoice: LogHandler {
             if situation == .snapshotInstalled, !process.isDead { node.onEffects?(.snapshotWithEffects) }
         }
         // What is left of a dead process has lost its folder, and may say so.
-        if event.level >= .error, !process.isDead { node.onError?(text) }
+        guard event.level >= .error, !process.isDead else { return }
+        if text.contains("begins anew") { node.mustBeginAnew = nil }
+        node.onError?(text)
     }
 }

@@ -46,7 +46,7 @@ final class SimulatedNode: @unchecked Sendable {
     private(set) var runningLevels = FeatureLevel.supported
     /// When its process began to take requests.
     private(set) var upSince: UInt64 = 0
-    private var life = 0
+    private(set) var life = 0
     private var images = 0
     /// What the last process left in the system's memory.
     private var unsynced = SimulatedDisk.Unsynced()
@@ -56,8 +56,16 @@ final class SimulatedNode: @unchecked Sendable {
     private(set) var complaints: [String] = []
     /// Why a node may end by itself: its disk was made to fail.
     var mayFail = false
+    /// Whether its disk had no room, so that a start may have to write over what is on it.
+    var hasBeenFull = false
     /// Why it may give its folder up: something happened to it.
     var hasLostData = false
+    /// The life of the process whose folder was copied aside.
+    var imageLife = 0
+    /// Whether its folder is an old image of an earlier start, which must be found out.
+    var hasOldImage = false
+    /// Why it must give its folder up, until it does.
+    var mustBeginAnew: String?
     /// Why it may be told to leave: somebody removed it.
     var mayLeave = false
     /// Whether it was told so, and never starts again.
@@ -89,7 +97,10 @@ final class SimulatedNode: @unchecked Sendable {
     /// Makes the log's disk take up to so much longer, for the rest of this life of the process at most.
     func slowDisk(byMicroseconds most: UInt64) { platform?.delays.syncMax += most }
 
-    /// Its disk takes no longer any more than it does on this machine.
+    /// Makes a turn of applying take up to so much longer, for as long.
+    func slowApplying(byMicroseconds most: UInt64) { platform?.delays.applyMax += most }
+
+    /// Nothing takes longer any more than it does on this machine.
     func quickenDisk() { platform?.delays = delays }
 
     /// Nothing takes long on its machine from now on.
@@ -130,7 +141,8 @@ final class SimulatedNode: @unchecked Sendable {
     func witness(of group: GroupID) -> RaftProofs.Witness? {
         guard !isDown, let process, !process.isDead, let raft = cluster?.raft(of: group) else { return nil }
         return RaftProofs.Witness(
-            raft: raft, clock: process.clock, life: process.life, mayHaveLost: hasLostData || mayFail)
+            raft: raft, clock: process.clock, life: process.life, mayHaveLost: hasLostData || hasBeenFull,
+            pausedUntil: process.pausedUntil, logged: { [cluster] in cluster?.logged(of: group) })
     }
 
     /// The node, while its process takes requests.
@@ -210,10 +222,12 @@ final class SimulatedNode: @unchecked Sendable {
             switch ending {
             case .excluded: mayLeave
             case .beginsAnew: hasLostData
-            case nil: mayFail
+            // No disk has the log written in another order.
+            case nil: mayFail && !reason.contains("outOfOrder")
             }
         if !isExpected { complain("node \(number) ends: \(reason)") }
         if case .excluded = ending { isRetired = true }
+        if case .beginsAnew = ending { hasOldImage = false }
         crash(.process)
         onFailure?()
     }

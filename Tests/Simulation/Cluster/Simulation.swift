@@ -27,16 +27,23 @@ package final class Simulation: @unchecked Sendable {
     let root: String
     var raftWatch = RaftWatch()
     private var raftProofs = RaftProofs()
+    private var mapWatch = MapWatch()
+    private var raftMembers = RaftMembers()
     var report: SimulationReport
     var isHealed = false
     /// Until when nothing new goes wrong.
     var calmUntil: UInt64 = 0
     var isCalm: Bool { world.now < calmUntil }
     var trap: Ambush?
+    /// A leader that is cut off, and whose successor will be.
+    var rivalry: Ambush?
     /// Until when something went wrong by which nodes may not hear each other.
     var calmSince: UInt64 = 0
     /// When a clock was last set wrong, or right.
     var wrongSince: UInt64 = 0
+    /// When all clocks were set ahead by more than a day.
+    var longDayBegan: UInt64?
+    var robbery: Robbery?
     /// What all clocks show beyond true time, in milliseconds.
     var commonOffset: Int64 = 0
     /// The last entry of each group that any leader sent.
@@ -104,11 +111,21 @@ package final class Simulation: @unchecked Sendable {
             guard !sender.isDead else { return }
             if let fault = raftWatch.judge(message) { violated(fault) }
             if let fault = prove(message, by: sender) { violated(fault) }
+            if let fault = judgeMap(by: message, of: sender) { violated(fault) }
             for situation in raftWatch.situations { world.met(situation) }
-            if let group = raftWatch.newReign { lookForEffects(in: group, at: sender.node, .leaderWithEffects) }
+            if let group = raftWatch.newReign {
+                lookForEffects(in: group, at: sender.node, .leaderWithEffects)
+                rob(inNewReign: group, of: sender.node)
+            }
             judgeTimes(of: message)
             spring(at: message)
+            springRivalry(at: message)
+            if let members = raftWatch.newMembers { disturbChange(to: members, in: message.group, by: sender) }
         }
+        network.arrivals = { [unowned self] message, receiver in
+            if !receiver.isDead { raftProofs.noteArrival(message) }
+        }
+        network.onViolation = { [unowned self] in violated($0) }
         for node in nodes {
             node.onFailure = { [unowned self, unowned node] in recover(node) }
             node.onError = { [unowned self, unowned node] in heardError($0, of: node) }
@@ -135,14 +152,49 @@ package final class Simulation: @unchecked Sendable {
 
     private func prove(_ message: PeerMessage, by sender: ProcessLife) -> String? {
         raftProofs.note(message)
+        raftMembers.note(message)
         let (group, node) = (message.group, nodes[sender.node - 1])
         guard node.process === sender, let witness = node.witness(of: group), witness.raft.id == message.message.from
         else { return nil }
-        return raftProofs.judge(message, by: witness, at: world.now) { [nodes] replica in
+        let other = { [nodes] (replica: ReplicaID) -> RaftProofs.Witness? in
             let place = Int(replica.node.rawValue) - 1
             guard let other = nodes[place].witness(of: group), other.raft.id == replica else { return nil }
             return other
         }
+        if let fault = raftProofs.judge(message, by: witness, at: world.now, other) { return fault }
+        return raftMembers.judge(
+            group, witness, payload: { [raftWatch] in raftWatch.payload(of: group, at: $0) }, other
+        ) { [nodes] node in
+            nodes[Int(node.rawValue) - 1].running?.process.life
+        }
+    }
+
+    /// Looks at the leaders now and then, also at those that nobody hears.
+    private func scheduleLooks() {
+        world.schedule(after: 500 * World.millisecond, .client, for: nil) { [unowned self] in
+            for node in nodes where node.running != nil {
+                for group in groups {
+                    guard let leader = node.witness(of: group),
+                        let fault = raftProofs.outlastsMajority(leader, at: world.now)
+                    else { continue }
+                    violated("group \(group): \(leader.raft.id), which leads term \(leader.raft.term), \(fault)")
+                }
+            }
+            scheduleLooks()
+        }
+    }
+
+    /// Looks at the map that the sender of a message goes by.
+    private func judgeMap(by message: PeerMessage, of sender: ProcessLife) -> String? {
+        let (group, node) = (message.group, nodes[sender.node - 1])
+        guard node.process === sender, let cluster = node.cluster else { return nil }
+        let epoch = cluster.map.epoch
+        if let fault = mapWatch.judge(node.number, life: sender.life, epoch: epoch, at: world.now) { return fault }
+        // What was on its way while the process stood still is older than it looks.
+        guard sender.pausedUntil + MapWatch.outdatedMax < world.now, let raft = cluster.raft(of: group) else {
+            return nil
+        }
+        return mapWatch.judge(raft, of: group, epoch: epoch, at: world.now)
     }
 
     func violated(_ text: String) {
@@ -156,7 +208,9 @@ package final class Simulation: @unchecked Sendable {
 
     /// Nodes must not take for damaged what nobody damaged.
     private func heardError(_ text: String, of node: SimulatedNode) {
-        guard !node.mayFail, !nodes.contains(where: \.hasLostData) else { return }
+        // What a sync has not written is written again, so nothing is given up for it.
+        let isUncalledFor = text.contains("begins anew") && !node.hasLostData && !node.hasBeenFull
+        guard !node.mayFail || isUncalledFor, !nodes.contains(where: \.hasLostData) else { return }
         violated("at \(world.now / World.millisecond) ms node \(node.number) has an error without a cause: \(text)")
     }
 
@@ -175,15 +229,35 @@ package final class Simulation: @unchecked Sendable {
         }
         scheduleFault(after: 15_000)
         scheduleHashes()
+        scheduleLooks()
         if options.membership { scheduleChange() }
         if let loss = options.loss { schedule(loss, then: options.secondLoss) }
         if options.hasLoneWrongClock { scheduleWrongClock() }
         if options.isUpgraded { scheduleUpgrade() }
+        if options.hasLongDay { scheduleLongDay() }
         if options.hasLowRate { schedulePressing() }
+        if options.hasLongReads { scheduleLongReads() }
         // Two disks that lose something are more than is promised.
         if options.hasAssets, options.loss == nil { scheduleRot() }
+        informRecorder()
+    }
+
+    /// Gives clients what they must know of the world.
+    private func informRecorder() {
         recorder.files.isClockWrong = { [unowned self] in isClockWrong }
+        recorder.hideDirectory = { [unowned self] in hideDirectory() }
         recorder.areMostClocksWrong = { [unowned self] in areMostClocksWrong }
+        recorder.depose = { [unowned self] in depose($0) }
+        recorder.sharesInForce = { [unowned self] in sharesInForce($0) }
+        // A build of before takes greater steps of time.
+        recorder.mayForgetKeys = { [unowned self] in
+            longDayBegan != nil || options.isUpgraded && options.wrongDaysPercent > 0
+        }
+        recorder.mayDisturb = { [unowned self] in
+            if isHealed || isCalm { return false }
+            disturbed(for: $0)
+            return true
+        }
     }
 
     /// Has every replica hash its state now and then.

@@ -25,6 +25,8 @@ package struct SimulationOptions: Sendable {
     var secondLoss: Loss?
     /// Whether nodes are added, removed and replaced, and leaders asked for, meanwhile.
     var membership: Bool
+    /// Whether leaders go, and disks are slow, as members change.
+    var hasDisturbedChanges: Bool
     /// Clocks run at most this much too fast or too slow, in millionths; within what leases rely on.
     var driftPartsPerMillionMax: Int64
 
@@ -36,14 +38,22 @@ package struct SimulationOptions: Sendable {
     /// itself.
     var isUpgraded: Bool
 
+    /// Whether databases are read for so long that checkpoints meet it.
+    var hasLongReads: Bool
     /// Whether records have files of assets.
     package var hasAssets: Bool
     /// Whether a user is told of more than is kept.
     var hasFlood: Bool
 
+    /// Whether a client fills a store of preferences.
+    var hasFullStore: Bool
+    /// Whether all clocks are ahead by more than a day for a while, before nodes are upgraded.
+    var hasLongDay: Bool
+
     /// Has records have files, whatever the seed says.
     package mutating func requireAssets() {
         isUpgraded = false
+        hasLongDay = false
         hasAssets = true
     }
 
@@ -115,6 +125,12 @@ package struct SimulationOptions: Sendable {
         case ambush
         /// What one node of two has not synced is lost, and the other cannot be asked.
         case amnesia
+        /// A leader ends, or is cut off, while clients write without idempotency keys by way of others.
+        case interruption
+        /// A leader is cut off with a longer log than those have that elect the next but one.
+        case rivals
+        /// A leader goes, and no other has applied what it acknowledged.
+        case lag
     }
 
     /// What happens to the data of a node.
@@ -159,6 +175,7 @@ package struct SimulationOptions: Sendable {
             secondLoss = [.wiped, .rotten, .unreadable].randomElement(using: &generator)
         }
         membership = chance(75)
+        hasDisturbedChanges = chance(40)
         driftPartsPerMillionMax = 9_000
         clients = Int.random(in: 3...6, using: &generator)
         thinkMillisecondsMax = UInt64.random(in: isDense ? 1_000...5_000 : 4_000...11_000, using: &generator)
@@ -187,9 +204,12 @@ package struct SimulationOptions: Sendable {
         // Clients that hurry come to such a limit.
         hasLowRate = chance(25)
         if hasLowRate { limits[.requestsPerSecond] = Int64.random(in: 8...15, using: &generator) }
+        hasLongReads = chance(40)
         isUpgraded = chance(30)
         hasAssets = !isUpgraded && chance(60)
         hasFlood = !isUpgraded && chance(8)
+        hasFullStore = chance(8)
+        hasLongDay = isUpgraded && chance(40)
         if chance(40) { makeLimitsSmall(using: &generator) }
         // What a database lacks of its quota is collected from several others.
         if chance(20) { shards = 3 }

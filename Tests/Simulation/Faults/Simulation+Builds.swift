@@ -5,7 +5,9 @@ import RecordModel
 extension Simulation {
     /// Has the first nodes run a build of the first feature level, and the present one after a while, each by itself.
     func scheduleUpgrade() {
-        for node in nodes.prefix(options.nodes) {
+        // Nodes that join may have the former build, too, though the cluster is beyond it.
+        let joining = nodes.dropFirst(options.nodes).filter { _ in world.chance(50) }
+        for node in nodes.prefix(options.nodes) + joining {
             node.levels = FeatureLevel.first...FeatureLevel.first
             let share = UInt64(world.random(20...80))
             world.schedule(after: options.seconds * World.second / 100 * share, .fault, for: nil) { [unowned self] in
@@ -19,6 +21,30 @@ extension Simulation {
                 setAllClocks(ahead: 2 * 3_600_000)
             }
         }
+    }
+
+    /// Sets all clocks ahead by more than a day, and right again: shards forget the keys of the day before.
+    func scheduleLongDay() {
+        let share = UInt64(world.random(8...18))
+        world.schedule(after: options.seconds * World.second / 100 * share, .fault, for: nil) { [unowned self] in
+            guard !isHealed, !isCalm else { return }
+            world.note("all clocks are wrong by 30 hours for a while")
+            count("longDay")
+            longDayBegan = world.now
+            for node in nodes { node.setWall(common: commonOffset, error: 30 * 3_600_000) }
+            world.schedule(after: Self.longDayNanoseconds, .fault, for: nil) { [unowned self] in
+                disturbed(for: 0)
+                wrongSince = world.now
+                for node in nodes { node.setWall(common: commonOffset, error: 0) }
+            }
+        }
+    }
+
+    private static let longDayNanoseconds = 90 * World.second
+
+    /// Whether all clocks are wrong by more than a day, or were within the time that a client repeats a request.
+    var isLongDay: Bool {
+        longDayBegan.map { world.now < $0 + Self.longDayNanoseconds + 180 * World.second } ?? false
     }
 
     private func upgrade(_ node: SimulatedNode) {

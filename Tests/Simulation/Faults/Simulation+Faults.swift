@@ -34,6 +34,9 @@ extension Simulation {
         case .slowDisk: node.slowDisk(byMicroseconds: UInt64(world.random(50_000...1_000_000)))
         case .ambush: ambush()
         case .amnesia: causeAmnesia()
+        case .interruption: interrupt()
+        case .rivals: cutOffLeaders()
+        case .lag: overtaxSuccessor()
         }
     }
 
@@ -74,7 +77,7 @@ extension Simulation {
 
     // MARK: Processes
 
-    private func crash(_ node: SimulatedNode, _ crash: SimulatedDisk.Crash) {
+    func crash(_ node: SimulatedNode, _ crash: SimulatedDisk.Crash) {
         guard !node.isDown else { return }
         node.crash(crash)
         restartLater(node)
@@ -104,9 +107,11 @@ extension Simulation {
     }
 
     /// Starts a node again that has ended by itself. What a disk that failed has lost is written again then, unless the
-    /// power fails before.
+    /// power fails before; what was believed to be written must be there if it fails later.
     func recover(_ node: SimulatedNode) {
-        if node.mayFail, !isHealed, world.chance(40) { failPower(of: node, before: world.random(1...12)) }
+        if node.mayFail, !isHealed, world.chance(70) {
+            failPower(of: node, before: world.chance(50) ? world.random(1...12) : world.random(15...150))
+        }
         restartLater(node)
     }
 
@@ -143,15 +148,19 @@ extension Simulation {
             calmUntil = world.now + 90 * World.second
             mend()
             disturbed(for: 0)
-            world.schedule(after: 45 * World.second, .fault, for: nil) { [unowned self] in
+            let node = world.pick(nodes.filter { $0.isEnlisted && !$0.isRetired })
+            // A node that starts with a wrong clock never knew how far it is from the others'.
+            let isFromStart = world.chance(40)
+            if isFromStart { crashShortly(node, .process) }
+            world.schedule(after: (isFromStart ? 0 : 45) * World.second, .fault, for: nil) { [unowned self] in
                 guard !isHealed else { return }
-                let node = world.pick(nodes.filter { $0.isEnlisted && !$0.isRetired })
                 world.note("FAULT wrong clock, alone, of node \(node.number)")
                 count("wrongClock")
-                jump(node, for: 40 * World.second)
-                world.schedule(after: 20 * World.second, .fault, for: nil) { [unowned self] in
-                    for client in clients { client.hurry(for: 3 * World.second) }
-                }
+                jump(node, for: (isFromStart ? 85 : 40) * World.second)
+            }
+            world.schedule(after: 65 * World.second, .fault, for: nil) { [unowned self] in
+                guard !isHealed else { return }
+                for client in clients { client.hurry(for: 3 * World.second) }
             }
         }
     }
@@ -179,7 +188,10 @@ extension Simulation {
 
     private func fillDisk(of node: SimulatedNode, for duration: UInt64) {
         node.mayFail = true
+        node.hasBeenFull = true
         node.diskFaults.isFull = true
+        // More then waits for the log than it takes at once.
+        if world.chance(50) { node.slowDisk(byMicroseconds: UInt64(world.random(100_000...1_000_000))) }
         world.schedule(after: duration, .fault, for: nil) { node.diskFaults.isFull = false }
     }
 

@@ -55,10 +55,12 @@ extension Simulation {
         world.note("AMBUSH of \(trap.leader), which leads group \(trap.group)")
         network.deafen(leader)
         ask(leader, what: trap.group)
-        world.schedule(after: world.milliseconds(3_000...8_000), .fault, for: nil) { [unowned self] in network.heal() }
+        let duration = world.milliseconds(world.chance(70) ? 3_000...8_000 : 500...3_000)
+        world.schedule(after: duration, .fault, for: nil) { [unowned self] in network.heal() }
     }
 
-    /// Has some clients read what the others write, the ones at a node and the others everywhere else.
+    /// Has some clients read what the others write, the ones at a node and the others everywhere else. One goes on
+    /// writing at that node, which another leader's entries take the place of.
     private func ask(_ node: Int, what group: GroupID) {
         let zones = recorder.zones.indices.filter { recorder.zones[$0].group == group }
         let others = nodes.filter { $0.running != nil && $0.number != node }.map(\.number)
@@ -67,7 +69,8 @@ extension Simulation {
         let member = NodeID(UInt64(node))
         for (place, client) in clients.enumerated() {
             let isReading = place % 2 == 0
-            var aim = Client.Aim(node: isReading ? node : world.pick(others), zone: zone, isReading: isReading)
+            let isAtNode = isReading || place % 4 == 3
+            var aim = Client.Aim(node: isAtNode ? node : world.pick(others), zone: zone, isReading: isReading)
             aim.isDeposed = { [unowned self] in raftWatch.reigns[group].map { $0.leader.node != member } ?? false }
             client.hurry(for: 4 * World.second, aim: aim)
         }
@@ -100,6 +103,26 @@ extension Simulation {
         }
     }
 
+    // MARK: A change that not every node can hear of
+
+    /// Cuts the directory's leader and one node off from each other, for longer than the node may rely on what it
+    /// knows.
+    /// - Returns: another node, which hears both.
+    func hideDirectory() -> Int? {
+        guard !isHealed, !isCalm, let leader = raftWatch.reigns[.directory]?.leader.node else { return nil }
+        let leading = Int(leader.rawValue)
+        let present = nodes.filter { $0.running != nil && $0.number != leading }.map(\.number)
+        guard present.count > 1 else { return nil }
+        let (hidden, other) = (present.shuffled(using: &world.generator)[0], present[0])
+        let between = other == hidden ? present[1] : other
+        world.note("node \(hidden) and node \(leading), which leads the directory, do not hear each other")
+        network.cut(from: leading, to: hidden)
+        network.cut(from: hidden, to: leading)
+        disturbed(for: 15 * World.second)
+        world.schedule(after: 15 * World.second, .fault, for: nil) { [unowned self] in network.heal() }
+        return between
+    }
+
     // MARK: A share that was given back
 
     /// Now and then has a node give its share of the rate back, as nobody asks it for a second, and then both it and
@@ -107,7 +130,7 @@ extension Simulation {
     func schedulePressing() {
         world.schedule(after: world.milliseconds(20_000...60_000), .client, for: nil) { [unowned self] in
             guard !isHealed else { return }
-            press()
+            if world.chance(50) { press() } else { rob() }
             schedulePressing()
         }
     }
@@ -126,18 +149,18 @@ extension Simulation {
         }
     }
 
-    private func press(nodes numbers: [Int]) {
+    func press(nodes numbers: [Int], for nanoseconds: UInt64 = World.second) {
         for (place, client) in clients.enumerated() {
             let node = numbers[place % numbers.count]
             client.hurry(
-                for: World.second, aim: Client.Aim(node: node, zone: 0, isReading: false, isPressing: true))
+                for: nanoseconds, aim: Client.Aim(node: node, zone: 0, isReading: false, isPressing: true))
         }
     }
 
     // MARK: Parts
 
     /// Who leads a group of which there is a history, and the nodes that hold its other replicas, in any order.
-    private func replicasOfAnyGroup() -> (GroupID, ReplicaID, others: [Int])? {
+    func replicasOfAnyGroup() -> (GroupID, ReplicaID, others: [Int])? {
         let group = world.pick(groups.filter { $0 != .directory })
         guard let map = newestMap, let leader = raftWatch.reigns[group]?.leader else { return nil }
         let others = map.replicas(ofShard: group.shard).filter { $0.node != leader.node.rawValue }.map { Int($0.node) }
@@ -145,7 +168,7 @@ extension Simulation {
     }
 
     /// Ends a process and starts it again within the time that leases and elections take.
-    private func crashShortly(_ node: SimulatedNode, _ crash: SimulatedDisk.Crash) {
+    func crashShortly(_ node: SimulatedNode, _ crash: SimulatedDisk.Crash) {
         guard !node.isDown else { return }
         node.crash(crash)
         world.schedule(after: world.milliseconds(20...400), .process, for: nil) { node.start() }

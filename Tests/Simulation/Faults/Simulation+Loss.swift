@@ -37,14 +37,76 @@ extension Simulation {
         guard !isHealed else { return }
         calmUntil = max(calmUntil, world.now + 100 * World.second)
         mend()
+        if world.chance(60) { renewImage(kept, of: node) }
         world.schedule(after: 50 * World.second, .fault, for: nil) { [unowned self] in
             guard !isHealed, !node.isRetired else { return }
             // It starts within half a minute.
+            let isKnown = node.running != nil && node.upSince + 20 * World.second < world.now
+            let isOlder = node.imageLife < node.life
             lose(.oldImage, at: node, kept: kept)
+            if isOlder, isKnown, node.hasLostData { requireFound(node) }
         }
     }
 
+    /// Others know of a later start of the folder, also if they are started again meanwhile. So the node must be told
+    /// that its image is an old one.
+    private func requireFound(_ node: SimulatedNode) {
+        node.hasOldImage = true
+        if world.chance(50) {
+            disturbed(for: 0)
+            for other in nodes where other !== node && other.running != nil { other.stop { other.start() } }
+        }
+        world.schedule(after: 45 * World.second, .fault, for: nil) { [unowned self] in
+            guard node.hasOldImage, !node.isRetired, node.running != nil else { return }
+            guard node.upSince + 10 * World.second < world.now else { return }
+            violated("node \(node.number) takes part with an old image of its folder, which others know of")
+        }
+    }
+
+    /// Takes the image while all is well, of the start that is lost later; or of the one before, of which nobody
+    /// remembers more than how often the folder was started.
+    private func renewImage(_ kept: String, of node: SimulatedNode) {
+        let isOfEarlierStart = world.chance(60)
+        world.schedule(after: 5 * World.second, .fault, for: nil) { [unowned self] in
+            guard !isHealed, !node.isRetired, node.running != nil else { return }
+            removeTree(kept)
+            node.keepImage(at: kept)
+            guard isOfEarlierStart else { return }
+            let life = node.life
+            node.stop { [self] in restartSoon(node) }
+            world.schedule(after: 20 * World.second, .fault, for: nil) { [unowned self] in
+                if !isHealed, node.life == life + 1 { stopAndForget(node) }
+            }
+        }
+    }
+
+    /// Ends a node that was started once since an image, and starts the others again, one after the other: what it
+    /// acknowledged to them is forgotten.
+    private func stopAndForget(_ node: SimulatedNode) {
+        guard !node.isRetired, node.running != nil else { return }
+        let life = node.life
+        disturbed(for: 30 * World.second)
+        node.stop { [self] in
+            for (place, other) in nodes.filter({ $0 !== node && $0.running != nil }).enumerated() {
+                world.schedule(after: UInt64(place * 4 + 1) * World.second, .fault, for: nil) { [self] in
+                    if !isHealed { other.stop { [self] in restartSoon(other) } }
+                }
+            }
+            world.schedule(after: 26 * World.second, .fault, for: nil) { [self] in
+                guard node.isDown, node.life == life else { return }
+                if !isHealed, node.hasLostData, !node.mayLeave { node.mustBeginAnew = "they are an old image" }
+                node.start()
+            }
+        }
+    }
+
+    private func restartSoon(_ node: SimulatedNode) {
+        disturbed(for: 10 * World.second)
+        world.schedule(after: World.second, .process, for: nil) { node.start() }
+    }
+
     private func lose(_ loss: SimulationOptions.Loss, at node: SimulatedNode, kept: String) {
+        if loss == .rotten, !node.mayFail, node.running != nil, world.chance(50) { return spoilEnd(of: node) }
         let wasUp = !node.isDown
         if wasUp { node.crash(.power) }
         guard node.isDown else { return }
@@ -84,15 +146,29 @@ extension Simulation {
         return (try? database.write { try $0.execute(sql: "INSERT INTO user VALUES (1000000, 'altered')") }) != nil
     }
 
-    private func anyDatabase(of node: SimulatedNode) -> String? {
+    func anyDatabase(of node: SimulatedNode) -> String? {
         let shards = "\(node.folder)/shards"
         let names = ((try? listFolder(at: shards)) ?? []).filter { $0.hasSuffix(".sqlite") }
         return names.isEmpty ? nil : "\(shards)/\(world.pick(names))"
     }
 
+    /// Damages a log that was ended in order, when all of it is known to be durable.
+    private func spoilEnd(of node: SimulatedNode) {
+        calmUntil = max(calmUntil, world.now + 20 * World.second)
+        node.beforeDiskCall = nil
+        node.stop { [self] in
+            restartLater(node)
+            guard node.isDown, flipBit(inLogOf: node, atItsEnd: true) else { return }
+            node.hasLostData = true
+            if !node.mayFail { node.mustBeginAnew = "its log is damaged below what was durable" }
+            count("rottenEnd")
+            world.note("LOSS node \(node.number): the end of its log")
+        }
+    }
+
     /// Only below what the last segment's header vouches for: damage to the last batch before a crash looks like a torn
-    /// write.
-    private func flipBit(inLogOf node: SimulatedNode) -> Bool {
+    /// write. After an orderly end the last record vouches for all before it.
+    private func flipBit(inLogOf node: SimulatedNode, atItsEnd: Bool = false) -> Bool {
         let log = "\(node.folder)/log"
         let segments = ((try? listFolder(at: log)) ?? []).filter { $0.hasSuffix(".seg") }
         let used = segments.filter { name in
@@ -101,12 +177,30 @@ extension Simulation {
             let number = bytes[16..<24].reversed().reduce(0) { $0 << 8 | UInt64($1) }
             return number == UInt64(name.dropLast(4))
         }
-        guard used.count > 1, let bytes = try? readWholeFile(at: "\(log)/\(used[0])") else { return false }
+        guard let name = atItsEnd ? used.last : used.count > 1 ? used[0] : nil,
+            let bytes = try? readWholeFile(at: "\(log)/\(name)")
+        else { return false }
         // Within the records: the first of them begins behind the header.
-        guard let last = bytes.lastIndex(where: { $0 != 0 }), last > 100 else { return false }
+        let last = atItsEnd ? startOfLastRecord(in: bytes) - 1 : bytes.lastIndex { $0 != 0 } ?? 0
+        guard last > 100 else { return false }
         var damaged = bytes
-        damaged[world.random(64...min(last, 4_000))] ^= 1 << UInt8(world.random(0...7))
-        guard let file = try? DiskFile(path: "\(log)/\(used[0])", flags: O_RDWR) else { return false }
+        damaged[world.random(64...(atItsEnd ? last : min(last, 4_000)))] ^= 1 << UInt8(world.random(0...7))
+        guard let file = try? DiskFile(path: "\(log)/\(name)", flags: O_RDWR) else { return false }
         return (try? writeWhole(damaged, to: file)) != nil
+    }
+
+    /// Where the last record of a segment begins: each says how long it is, and at which address. What an earlier use
+    /// of the file left has other addresses.
+    private func startOfLastRecord(in bytes: [UInt8]) -> Int {
+        func number(at offset: Int, count: Int) -> UInt64 {
+            bytes[offset..<offset + count].reversed().reduce(0) { $0 << 8 | UInt64($1) }
+        }
+        let segment = number(at: 16, count: 8)
+        var (last, next) = (64, 64)
+        while next + 32 <= bytes.count, number(at: next + 8, count: 8) == segment << 32 | UInt64(next) {
+            last = next
+            next += 32 + (Int(number(at: next, count: 4)) + 7) & ~7
+        }
+        return last
     }
 }

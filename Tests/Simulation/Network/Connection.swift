@@ -51,6 +51,12 @@ final class Connection: @unchecked Sendable {
         return nodes == (one, other) || nodes == (other, one)
     }
 
+    /// Bytes that wait in the socket of a process for room on the way to a node; none where it did not dial.
+    func unsentBytes(of dialler: ProcessLife, to node: Int) -> Int {
+        guard process(.dialler) === dialler, process(.acceptor).node == node else { return 0 }
+        return ways[Side.dialler.rawValue].unsent.reduce(0) { $0 + $1.bytes.readableBytes }
+    }
+
     // MARK: On the way
 
     /// Has something happen at the other end, on its loop, behind everything sent before; or never.

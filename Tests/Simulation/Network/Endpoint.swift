@@ -81,8 +81,10 @@ final class Endpoint: PeerNetwork, @unchecked Sendable {
     let wire: SimulatedWire
     private let transport: PeerTransport
     private let node: NodeID
-    private weak var delegate: (any PeerTransportDelegate)?
+    private let ear: Ear
     private var isClosed = false
+    /// What was sent at this moment, which may wait in the node itself still.
+    private var latest: (time: UInt64, bytes: Int) = (0, 0)
 
     init(
         network: SimulatedNetwork, configuration: PeerTransportConfiguration, process: ProcessLife, loop: SimulatedLoop,
@@ -93,11 +95,11 @@ final class Endpoint: PeerNetwork, @unchecked Sendable {
         configuration.frameBytesMax = min(configuration.frameBytesMax, configuration.outboundBytesMax)
         let wire = SimulatedWire(network: network, process: process, loop: loop, node: configuration.nodeID)
         self.wire = wire
-        self.delegate = delegate
+        ear = Ear(network: network, process: process, delegate: delegate)
         node = configuration.nodeID
         transport = PeerTransport(
             configuration: configuration, eventLoop: loop, wire: wire, random: { wire.network.world.generator.next() },
-            delegate: delegate, logger: logger)
+            delegate: ear, logger: logger)
     }
 
     var process: ProcessLife { wire.process }
@@ -120,7 +122,11 @@ final class Endpoint: PeerNetwork, @unchecked Sendable {
             world.mark(message.group.rawValue, message.message.term.rawValue, message.message.to.rawValue)
         }
         guard network.conditions.looseRaftMessages, let receiver = network.endpoint(of: Int(node.rawValue)) else {
-            return transport.send(messages, to: node)
+            for message in messages { noteSent(Self.bytesMax(of: message)) }
+            let dropped = transport.counters.messagesDroppedFull
+            transport.send(messages, to: node)
+            if transport.counters.messagesDroppedFull > dropped { judgeFull(node) }
+            return
         }
         for message in messages where !world.chance(network.conditions.lossPercent) {
             for _ in 0..<(world.chance(network.conditions.duplicatePercent) ? 2 : 1) { strew(message, to: receiver) }
@@ -134,14 +140,41 @@ final class Endpoint: PeerNetwork, @unchecked Sendable {
             guard !receiver.isClosed, !receiver.process.isDead, !process.isDead,
                 !network.isCut(from: process.node, to: receiver.process.node)
             else { return }
-            receiver.delegate?.receiveRaft([message], from: node)
+            receiver.ear.receiveRaft([message], from: node)
         }
     }
 
     func request(
         _ payload: [UInt8], to node: NodeID, channel: PeerChannel, timeout: TimeAmount
     ) -> EventLoopFuture<[UInt8]> {
-        transport.request(payload, to: node, channel: channel, timeout: timeout)
+        noteSent(payload.count)
+        let answer = transport.request(payload, to: node, channel: channel, timeout: timeout)
+        answer.whenFailure { [self] error in
+            if case .outboundFull? = error as? PeerTransportError { judgeFull(node) }
+        }
+        return answer
+    }
+
+    private func noteSent(_ bytes: Int) {
+        let now = network.world.now
+        latest = (now, bytes + (latest.time == now ? latest.bytes : 0))
+    }
+
+    private static func bytesMax(of message: PeerMessage) -> Int {
+        guard case .appendRequest(let request) = message.message.body else { return 1_024 }
+        return request.entries.reduce(1_024) { $0 + $1.sizeBytes + 64 }
+    }
+
+    /// A connection is full only while bytes wait for it.
+    private func judgeFull(_ node: NodeID) {
+        let now = network.world.now
+        let most = network.conditions.outboundBytesMax
+        guard !process.isDead, latest.time < now || latest.bytes < most / 2,
+            network.unsentBytes(of: process, to: Int(node.rawValue)) == 0
+        else { return }
+        network.onViolation?(
+            "at \(now / World.millisecond) ms node \(process.node) takes a connection to \(node) for full, and nothing waits"
+        )
     }
 
     func isConnected(_ node: NodeID, channel: PeerChannel) -> Bool { transport.isConnected(node, channel: channel) }
@@ -153,4 +186,39 @@ final class Endpoint: PeerNetwork, @unchecked Sendable {
     }
 
     var counters: PeerTransportCounters { transport.counters }
+}
+
+/// Passes on what a process is told, and has it noted first.
+private final class Ear: PeerTransportDelegate, @unchecked Sendable {
+    // Touched on the simulation's thread only.
+    private let network: SimulatedNetwork
+    private let process: ProcessLife
+    private weak var delegate: (any PeerTransportDelegate)?
+
+    init(network: SimulatedNetwork, process: ProcessLife, delegate: any PeerTransportDelegate) {
+        (self.network, self.process, self.delegate) = (network, process, delegate)
+    }
+
+    func peerConnected(_ peer: PeerIdentity, channel: PeerChannel) { delegate?.peerConnected(peer, channel: channel) }
+
+    func peerDisconnected(_ node: NodeID, channel: PeerChannel) { delegate?.peerDisconnected(node, channel: channel) }
+
+    func peerIntroduced(_ peer: PeerIdentity, channel: PeerChannel) {
+        delegate?.peerIntroduced(peer, channel: channel)
+    }
+
+    func peerClock(of node: NodeID, ahead: ClosedRange<Int64>) { delegate?.peerClock(of: node, ahead: ahead) }
+
+    func receiveRaft(_ messages: [PeerMessage], from node: NodeID) {
+        for message in messages { network.arrivals?(message, process) }
+        delegate?.receiveRaft(messages, from: node)
+    }
+
+    func serve(
+        _ request: [UInt8], from node: NodeID, channel: PeerChannel,
+        reply: @escaping @Sendable (Result<[UInt8], PeerTransportError>) -> Void
+    ) {
+        guard let delegate else { return reply(.failure(.refused("node \(process.node) is stopping"))) }
+        delegate.serve(request, from: node, channel: channel, reply: reply)
+    }
 }

@@ -37,6 +37,10 @@ final class SimulatedNetwork {
     private var connections: [Connection] = []
     /// Sees every Raft message that is sent.
     var observer: ((PeerMessage, _ sender: ProcessLife) -> Void)?
+    /// Told what a node does wrong with its connections.
+    var onViolation: ((String) -> Void)?
+    /// Sees every Raft message that reaches a process, before that does.
+    var arrivals: ((PeerMessage, _ receiver: ProcessLife) -> Void)?
     private(set) var messages: UInt64 = 0
     /// Refused connections of nodes that have ended.
     private var refusedBefore: UInt64 = 0
@@ -88,6 +92,11 @@ final class SimulatedNetwork {
     /// How many connections nodes have refused for what another one sent.
     var refusals: UInt64 {
         endpoints.compactMap(\.self).reduce(refusedBefore) { $0 + $1.counters.connectionsRefused }
+    }
+
+    /// Bytes that wait for room on the way from a process to a node that it dialled.
+    func unsentBytes(of process: ProcessLife, to node: Int) -> Int {
+        connections.reduce(0) { $0 + $1.unsentBytes(of: process, to: node) }
     }
 
     func opened(_ connection: Connection) {
@@ -156,6 +165,14 @@ final class SimulatedNetwork {
     /// Breaks some connections at once.
     func breakConnections(percent: Int) {
         for connection in connections where !connection.hasEnded && world.chance(percent) {
+            connection.breakOff()
+        }
+    }
+
+    /// Breaks all connections of a node at once.
+    func breakConnections(of node: Int) {
+        for connection in connections
+        where !connection.hasEnded && (1...nodeCount).contains(where: { connection.joins(node, $0) }) {
             connection.breakOff()
         }
     }

@@ -44,7 +44,6 @@ extension Mutant {
             "if !(PLANTED), !isNew && !isOnlyVoter { votesFrom"),
         Mutant(
             "campaign at once when the connection to a leader breaks",
-            hiddenBy: "whoever heard the leader refuses, and seldom has just one of three not heard it for so long",
             "RaftCore/Raft+Elections.swift", "let promised = max(now, contact",
             "let promised = PLANTED ? now : max(now, contact"),
         Mutant(

@@ -14,7 +14,9 @@ extension Mutant {
             "if !PLANTED { guard try flush() || outcomes.isEmpty else { return outcomes } }"),
         // After a full disk the machine goes on with rows that were never kept.
         Mutant(
-            "the machine does not hear of a transaction rolled back", "Cluster/Apply/Applier.swift",
+            "the machine does not hear of a transaction rolled back",
+            hiddenBy: "it is read anew from the database once the next transaction is kept (Applier.apply, isUnsure)",
+            "Cluster/Apply/Applier.swift",
             "machine.didRollBack()\n                state.withLock { $0.isUnsure = true }",
             """
             if !PLANTED { machine.didRollBack() }
@@ -70,11 +72,15 @@ extension Mutant {
             "id == replica && durable < index && PLANTED(term < self.term, term <= self.term)"),
         // Votes and acknowledgements of an old image count until it hears that it is one.
         Mutant(
-            "messages of a folder that does not count are taken", "Cluster/Lane/PeerTrust.swift",
+            "messages of a folder that does not count are taken",
+            hiddenBy: "an old copy takes nothing of peers that it did not ask, so it neither votes nor acknowledges",
+            "Cluster/Lane/PeerTrust.swift",
             "{ !isHeld && !rejects(node) && met", "{ !isHeld && (PLANTED || !rejects(node)) && met"),
         // Before an old image of a folder has asked its peers about itself, it counts what they send.
         Mutant(
-            "messages of peers that were not met yet are taken", "Cluster/Lane/PeerTrust.swift",
+            "messages of peers that were not met yet are taken",
+            hiddenBy: "peers that know a later start of the folder take nothing of it; for the rest see decision 0013",
+            "Cluster/Lane/PeerTrust.swift",
             "met?.contains(node) != false }", "(PLANTED || met?.contains(node) != false) }"),
         // A leader that was cut off from the directory brings back replicas that were given up since.
         Mutant(
@@ -88,7 +94,9 @@ extension Mutant {
             "if let present, !PLANTED && present.epoch > map.epoch || present == map"),
         // Where no other copy is known to be sound, the damaged one, which may be the best, is given up.
         Mutant(
-            "a damaged replica is exchanged without a sound one", "Cluster/Membership/ReplicaCondition.swift",
+            "a damaged replica is exchanged without a sound one",
+            hiddenBy: "members change by a majority, and two damaged replicas are more than simulations have",
+            "Cluster/Membership/ReplicaCondition.swift",
             "return sound.isEmpty ? .keep : .exchange }", "return sound.isEmpty && !PLANTED ? .keep : .exchange }"),
     ]
 

@@ -4,7 +4,8 @@ extension Mutant {
     static let plantedInLog: [Mutant] = [
         // On a full or busy disk, what the log still has goes before what it refused: older states come last.
         Mutant(
-            "refused submissions are tried again while the log has others", "Cluster/Lane/Replica.swift",
+            "refused submissions are tried again while the log has others",
+            hiddenBy: "the log of a simulation tells of all that it has at one moment", "Cluster/Lane/Replica.swift",
             "guard !refused.isEmpty, count == 0 else", "guard !refused.isEmpty, PLANTED || count == 0 else"),
         // After a full disk, an older vote or entry is written behind a newer one.
         Mutant(
@@ -53,7 +54,9 @@ extension Mutant {
     static let plantedInSnapshots: [Mutant] = [
         // What is applied while the checkpoint runs is dropped from the log, and lost with the power.
         Mutant(
-            "a checkpoint's mark is read when it is done", "Cluster/Apply/Checkpointer.swift",
+            "a checkpoint's mark is read when it is done",
+            hiddenBy: "a checkpoint is one event of a simulation, in which nothing else is applied",
+            "Cluster/Apply/Checkpointer.swift",
             "log.setDurableIndex(mark, of: applier.group)",
             """
             log.setDurableIndex(
@@ -74,16 +77,22 @@ extension Mutant {
             #"for suffix in PLANTED ? ["-shm"] : ["-wal", "-shm"] where"#),
         // After a crash between installing and the log's mark, entries of a dead leader stand behind the snapshot.
         Mutant(
-            "a log that contradicts the database is kept at the start", "Cluster/Node/ReplicaOpening.swift",
+            "a log that contradicts the database is kept at the start",
+            hiddenBy: "a crash would have to come as a snapshot replaces a log that is longer than it",
+            "Cluster/Node/ReplicaOpening.swift",
             "recovered.lastLog.index || contradicts(applied.position) {",
             "recovered.lastLog.index || !PLANTED && contradicts(applied.position) {"),
         // A follower that is far behind gets the damage of its leader.
         Mutant(
-            "a damaged replica sends its data as a snapshot", "Cluster/Snapshots/Lane+SendSnapshot.swift",
+            "a damaged replica sends its data as a snapshot",
+            hiddenBy: "it gives its leadership away at once, and a copy of its damage is found by comparing",
+            "Cluster/Snapshots/Lane+SendSnapshot.swift",
             "let isSound = replica.damage", "let isSound = PLANTED || replica.damage"),
         // The next process checkpoints frames that a power cut takes back meanwhile.
         Mutant(
-            "a database whose sync failed is not noted", "Storage/ShardDatabase/ShardDatabase.swift",
+            "a database whose sync failed is not noted",
+            hiddenBy: "SQLite's own files are real in a simulation, and their syncs do not fail",
+            "Storage/ShardDatabase/ShardDatabase.swift",
             "UnsyncedWAL.note(path)", "if !PLANTED { UnsyncedWAL.note(path) }"),
     ]
 }

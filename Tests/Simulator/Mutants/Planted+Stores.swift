@@ -30,7 +30,9 @@ extension Mutant {
             """),
         // After a change of leader a watcher is told that nothing happened, and goes on waiting.
         Mutant(
-            "a mark of another journal is taken for one of this", "Service/Watch/StoreJournal.swift",
+            "a mark of another journal is taken for one of this",
+            hiddenBy: "no client of a simulation waits for changes of preferences",
+            "Service/Watch/StoreJournal.swift",
             "guard let mark, mark.journal == journal,", "guard let mark, PLANTED || mark.journal == journal,"),
         // Values of keys that are there grow beyond what a store may hold.
         Mutant(
@@ -48,17 +50,23 @@ extension Mutant {
             "let new = PLANTED(credit.cumulative, (credit.cumulative - row.received).greater(.zero))"),
         // What was given before a quota was lowered, and comes after, may be used.
         Mutant(
-            "a credit under an older limit is not void", "RecordStore/Quota/QuotaLedger.swift",
-            "if credit.epoch < row.epoch {", "if credit.epoch < row.epoch, !PLANTED {"),
+            "a credit under an older limit is not void",
+            hiddenBy: "a ledger that knows the newer limit lends by it alone, and later credits count what was lent",
+            "RecordStore/Quota/QuotaLedger.swift", "if credit.epoch < row.epoch {",
+            "if credit.epoch < row.epoch, !PLANTED {"),
         // A shard goes on filling what it was allotted before the quota was lowered.
         Mutant(
-            "what is unused stays allotted under a new limit", "RecordStore/Quota/QuotaLedger.swift",
+            "what is unused stays allotted under a new limit",
+            hiddenBy: "what is void is released before a node asks for more, and what is over the limit is overdrawn",
+            "RecordStore/Quota/QuotaLedger.swift",
             "if credit.epoch > row.epoch {\n            row.returned = row.returned + row.unused",
             "if credit.epoch > row.epoch {\n            if !PLANTED { row.returned = row.returned + row.unused }"),
         // A node that does not know of a lower limit yet has the ledger lend by the old one.
         Mutant(
-            "a ledger takes an older limit for the present one", "RecordStore/Quota/QuotaLedger.swift",
-            "if grant.epoch >= ledger.epoch {", "if PLANTED || grant.epoch >= ledger.epoch {"),
+            "a ledger takes an older limit for the present one",
+            hiddenBy: "a credit under the older limit is void at a shard that knows the newer one",
+            "RecordStore/Quota/QuotaLedger.swift", "if grant.epoch >= ledger.epoch {",
+            "if PLANTED || grant.epoch >= ledger.epoch {"),
         // Records of one request that fit one by one, and not together, are saved.
         Mutant(
             "each operation of a request finds what was free before it", "RecordStore/Quota/GrowthLimit.swift",

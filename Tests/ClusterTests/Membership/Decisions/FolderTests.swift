@@ -42,6 +42,19 @@ struct FolderTests {
         }
     }
 
+    @Test("a later start of a peer is known after the node's own next start, and an old copy of the peer is told")
+    func peers() async throws {
+        try await TemporaryFolder.with { path in
+            func judge(_ start: UInt64) throws -> Standing.Verdict {
+                let peer = PeerIdentity(node: NodeID(1), incarnation: 7, bootCounter: start << 32)
+                return try KnownPeers(folder: path, on: PosixDisk()).judge(peer, by: nil)
+            }
+            #expect(try judge(1) == .welcome)
+            #expect(try judge(3) == .welcome)
+            #expect(try judge(2) == .outdated)
+        }
+    }
+
     @Test("what it founded, holds and has given up is there after the next start")
     func replicas() async throws {
         try await TemporaryFolder.with { path in

@@ -1,0 +1,49 @@
+import Cluster
+import PeerTransport
+import RaftCore
+
+// Writes that are under way as something happens to the node that leads their group.
+extension Simulation {
+    /// Has all clients write to one zone, without idempotency keys and by way of other nodes, and then ends the zone's
+    /// leader or cuts it off. Whoever was on the way must not do a write twice.
+    func interrupt() {
+        guard let (group, leader, others) = replicasOfAnyGroup() else { return }
+        let zones = recorder.zones.indices.filter { recorder.zones[$0].group == group }
+        guard !zones.isEmpty else { return }
+        let zone = world.pick(zones)
+        for client in clients {
+            let aim = Client.Aim(node: world.pick(others), zone: zone, isReading: false, isKeyless: true)
+            client.hurry(for: 1_200 * World.millisecond, aim: aim)
+        }
+        let number = Int(leader.node.rawValue)
+        world.schedule(after: world.milliseconds(300...1_200), .fault, for: nil) { [unowned self] in
+            guard !isHealed, !isCalm else { return }
+            switch world.random(0...3) {
+            case 0: crashShortly(nodes[number - 1], .process)
+            case 1:
+                network.isolate(number)
+                world.schedule(after: world.milliseconds(500...4_000), .fault, for: nil) { [unowned self] in
+                    network.heal()
+                }
+            default: nodes[number - 1].stop { [self] in restartLater(nodes[number - 1]) }
+            }
+        }
+    }
+
+    /// Has another node lead a group soon, with all its replicas there: the present leader's wall clock is wrong for a
+    /// moment, and such a node leads nothing.
+    func depose(_ group: GroupID) {
+        guard let leader = raftWatch.reigns[group]?.leader else { return }
+        let node = nodes[Int(leader.node.rawValue) - 1]
+        guard !isHealed, !isCalm, node.running != nil, node.wallError == 0 else { return }
+        world.note("FAULT node \(node.number), which leads group \(group), is deposed")
+        count("depose")
+        wrongSince = world.now
+        node.setWall(common: commonOffset, error: world.pick([-3_600_000, 3_600_000]))
+        world.schedule(after: world.milliseconds(1_300...2_500), .fault, for: nil) { [unowned self] in
+            guard !isHealed, !isCalm else { return }
+            wrongSince = world.now
+            node.setWall(common: commonOffset, error: 0)
+        }
+    }
+}

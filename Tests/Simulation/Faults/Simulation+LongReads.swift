@@ -1,0 +1,62 @@
+import GRDB
+
+/// A read of a database that takes long: as long as it goes on, checkpoints cannot move what was committed since.
+final class LongRead: @unchecked Sendable {
+    // Touched on the simulation's thread only.
+    private let database: DatabaseQueue
+
+    /// Begins a read of a database that a process has open; nil where it cannot be read.
+    init?(of path: String) {
+        var configuration = GRDB.Configuration()
+        configuration.readonly = true
+        configuration.allowsUnsafeTransactions = true
+        guard let database = try? DatabaseQueue(path: path, configuration: configuration) else { return nil }
+        self.database = database
+        do {
+            try database.inDatabase { db in
+                try db.execute(sql: "BEGIN")
+                _ = try Row.fetchOne(db, sql: "SELECT count(*) FROM meta")
+            }
+        } catch {
+            try? database.close()
+            return nil
+        }
+    }
+
+    func end() {
+        try? database.inDatabase { try $0.execute(sql: "ROLLBACK") }
+        try? database.close()
+    }
+}
+
+// Reads go on while databases are checkpointed and exchanged.
+extension Simulation {
+    /// Has a shard of a node be read for a while, now and then.
+    func scheduleLongReads() {
+        world.schedule(after: world.milliseconds(2_000...12_000), .fault, for: nil) { [unowned self] in
+            guard !isHealed else { return }
+            readForLong()
+            scheduleLongReads()
+        }
+    }
+
+    private func readForLong() {
+        let present = nodes.filter { $0.running != nil }
+        guard !present.isEmpty else { return }
+        let node = world.pick(present)
+        guard let process = node.process, let path = anyDatabase(of: node), let read = LongRead(of: path) else {
+            return
+        }
+        world.note("a long read of \(path)")
+        let watch = process.onDeath { read.end() }
+        let length = world.milliseconds(3_000...15_000)
+        // What checkpoints could not move is lost with the power.
+        let losesPower = options.faults.contains(.power) && !isCalm && world.chance(15)
+        world.schedule(after: length, .fault, for: nil) { [unowned self] in
+            guard !process.isDead else { return }
+            if losesPower, !isHealed, !isCalm { return crash(node, .power) }
+            process.forgetWatch(watch)
+            read.end()
+        }
+    }
+}
