@@ -182,14 +182,17 @@ extension RateAccount {
     /// What the node gets of what the container saved: a start where it held nothing, and what its requests wait for.
     /// - Returns: that, and what is left for who asks again.
     private mutating func give(_ report: RateReport, now: UInt64) -> (tokens: Double, saved: Double) {
-        let free = now >= settledAt ? free(at: now) : min(unseenLeft, 1)
+        let isSettled = now >= settledAt
+        // A new leader keeps most of what it may give for nodes that come later.
+        let free = isSettled ? free(at: now) : min(unseenLeft, max(1, unseenLeft / 8))
         if free >= rest + limit * Self.givingSeconds { isGiving = true }
         if free < 1 { isGiving = false }
-        var wanted = report.heldMicroRate == 0 ? requests(RateRules.burstMin) : 0
-        if isGiving, report.waiting > 0 {
+        let isStart = report.heldMicroRate == 0
+        var wanted = isStart ? requests(RateRules.burstMin) : 0
+        if isGiving || isStart && !isSettled, report.waiting > 0 {
             // While there is much, more than wait, as more are likely to come before the next answer. At the end, what
             // some nodes do not spend would be missing at others.
-            wanted = Double(min(report.waiting, 1 << 32)) * (free > savedMax / 2 ? 2 : 1)
+            wanted = max(wanted, Double(min(report.waiting, 1 << 32)) * (free > savedMax / 2 ? 2 : 1))
         }
         let tokens = min(max(free, 0), wanted)
         return (tokens, isGiving && free - tokens >= 1 ? free - tokens : 0)

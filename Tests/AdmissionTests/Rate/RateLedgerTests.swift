@@ -153,6 +153,23 @@ struct RateLedgerTests {
         #expect(one.next(&ledger, at: 200, refused: 1).lifetimeMilliseconds == 0)
     }
 
+    @Test("a new leader gives requests that wait at a node a start, as far as what it may give goes, and keeps most")
+    func startAtNewLeader() {
+        var ledger = RateLedger()
+        var (one, two) = (Reporter(1, key, limit: 100_000), Reporter(2, key, limit: 100_000))
+        let grant = one.next(&ledger, at: 0, leadingSince: Self.start) { $0.waiting = 32 }
+        #expect(grant.microTokens >= 32_000_000)
+        #expect(grant.savedMicroTokens == 0, "nobody asks again before the shares of the last leader have expired")
+        #expect(two.next(&ledger, at: 1, leadingSince: Self.start) { $0.waiting = 1_000 }.microTokens < 700_000_000)
+        let held = one.next(&ledger, at: 2, accepted: 32, leadingSince: Self.start) { $0.waiting = 50 }
+        #expect(held.microTokens == 0, "it holds a share, which pays")
+        let low = (UInt64(1)...8).map { node in
+            var other = Reporter(node, RateKey(container: "low", kind: .requests))
+            return other.next(&ledger, at: 3, leadingSince: Self.start) { $0.waiting = 100 }.microTokens
+        }
+        #expect(low.reduce(0, +) <= 5_000_000, "a twentieth of a second of the limit, over all nodes: \(low)")
+    }
+
     @Test("a node that goes idle gives its share back at once")
     func release() {
         var ledger = RateLedger()

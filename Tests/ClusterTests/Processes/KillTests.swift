@@ -115,7 +115,9 @@ extension WaitingClusterSuites {
             }
             for id in cluster.ids { try await cluster.awaitReady(id) }
             #expect(tally.acknowledged.count > 500, "\(tally.refused)")
-            #expect(Set(tally.refused.keys).isSubset(of: ["connection", "TRY_AGAIN_LATER"]), "\(tally.refused)")
+            // A new leader lends a small part of the limit until the shares that the last one lent have expired.
+            let expected: Set = ["connection", "TRY_AGAIN_LATER", "THROTTLED"]
+            #expect(Set(tally.refused.keys).isSubset(of: expected), "\(tally.refused)")
             for node in 0..<3 { try await verify(tally.acknowledged, in: cluster, node: node) }
             try await cluster.client.awaitEqualStates(of: cluster.ids)
         }
