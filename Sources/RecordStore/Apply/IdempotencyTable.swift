@@ -58,7 +58,9 @@ struct IdempotencyTable: TransactionPart {
         if let made = idempotency.madeAt {
             if made <= transaction.forgotten || made < saturating(now, -rememberedMilliseconds) { return Self.tooOld }
             if made > saturating(now, rememberedMilliseconds) {
-                return ServiceError(.badRequest, "Idempotency-Key is dated more than 24 hours ahead: check the clock")
+                return ServiceError(
+                    .badRequest, "Idempotency-Key is dated more than 24 hours ahead: check the clock",
+                    detail: .idempotencyKey)
             }
         }
         let used = try databaseID.flatMap { databaseID in
@@ -76,7 +78,8 @@ struct IdempotencyTable: TransactionPart {
     }
 
     private static let tooOld = ServiceError(
-        .badRequest, "Idempotency-Key is older than 24 hours: read the records, then use a new key")
+        .badRequest, "Idempotency-Key is older than 24 hours: read the records, then use a new key",
+        detail: .idempotencyKey)
 
     /// Stores an outcome, for 24 hours from now or from the key's own time, whichever is later. Maintenance removes the
     /// row; from then on the key is too old.

@@ -170,6 +170,13 @@ struct RaftProofs {
         return "\(message.from), whose log ends at \(raft.lastLog), votes for \(message.to), whose log ends at \(last)"
     }
 
+    /// Counts by itself: the product's count is under test too.
+    private static func isMajority(_ configuration: Configuration, where holds: (ReplicaID) -> Bool) -> Bool {
+        func isMajority(of voters: [ReplicaID]) -> Bool { 2 * voters.filter(holds).count > voters.count }
+        return isMajority(of: configuration.voters)
+            && (configuration.outgoing.isEmpty || isMajority(of: configuration.outgoing))
+    }
+
     private mutating func wasElected(_ group: GroupID, _ raft: Raft, _ leader: RaftInspector) -> String? {
         let reign = Reign(group: group, term: raft.term)
         guard before[reign] == nil else { return nil }
@@ -178,7 +185,7 @@ struct RaftProofs {
         before[reign] = known
         let voters = votes[reign]?[raft.id, default: []].union([raft.id]) ?? [raft.id]
         let inForce = leader.configurations.last { leader.term(at: $0.index) != raft.term }
-        if let inForce, !Quorum.isMajority(inForce.configuration, where: { voters.contains($0) }) {
+        if let inForce, !Self.isMajority(inForce.configuration, where: { voters.contains($0) }) {
             return "was elected by \(voters.sorted()) alone"
         }
         guard known.index > raft.snapshotPosition.index, leader.term(at: known.index) != known.term else { return nil }
@@ -195,7 +202,7 @@ struct RaftProofs {
         let reign = Reign(group: group, term: term)
         let own = sender.logged()?.end ?? .zero
         func isHeld(_ index: LogIndex, by configuration: Configuration) -> Bool {
-            Quorum.isMajority(configuration) { voter in
+            Self.isMajority(configuration) { voter in
                 if voter == raft.id { return own >= index }
                 return matches[reign]?[voter].map { $0 >= index } ?? false
             }
@@ -243,7 +250,7 @@ struct RaftProofs {
         guard let end = leader.leaseEnd, end > local else { return nil }
         if leaving.contains(Reign(group: group, term: raft.term)) { return "has a lease, though it hands over" }
         let last = now + sender.clock.trueDuration(of: end.nanoseconds - local.nanoseconds - 1)
-        let isKept = Quorum.isMajority(raft.configuration) { voter in
+        let isKept = Self.isMajority(raft.configuration) { voter in
             guard voter != raft.id, let other = witness(voter) else { return true }
             // In a later term it may be by an answer that came late, and have voted for nobody there.
             let isFree = other.raft.leader == nil && RaftInspector(other.raft).hardState.vote == nil
@@ -261,7 +268,7 @@ struct RaftProofs {
         let promise = raft.settings.lease?.promiseMilliseconds ?? raft.settings.electionTimeoutMilliseconds
         let (local, followers) = (leader.clock.local(at: now), raft.status.followers)
         // It looks at its clock ten times a second at least.
-        let isHeard = Quorum.isMajority(raft.configuration) { voter in
+        let isHeard = Self.isMajority(raft.configuration) { voter in
             guard voter != raft.id, let follower = followers.first(where: { $0.id == voter }) else { return true }
             return local <= follower.lastHeard.adding(milliseconds: promise + promise / 4 + 200)
         }

@@ -49,9 +49,31 @@ struct FolderTests {
                 let peer = PeerIdentity(node: NodeID(1), incarnation: 7, bootCounter: start << 32)
                 return try KnownPeers(folder: path, on: PosixDisk()).judge(peer, by: nil)
             }
-            #expect(try judge(1) == .welcome)
-            #expect(try judge(3) == .welcome)
-            #expect(try judge(2) == .outdated)
+            let verdicts = [try judge(1), try judge(3), try judge(2)]
+            #expect(verdicts == [.welcome, .welcome, .outdated])
+        }
+    }
+
+    @Test("messages count only of peers that were met and whose folder counts")
+    func messages() async throws {
+        try await TemporaryFolder.with { path in
+            let peer = NodeID(1)
+            let known = try KnownPeers(folder: path, on: PosixDisk())
+            var sound = PeerTrust(known: known)
+            let start = PeerIdentity(node: peer, incarnation: 7, bootCounter: 2 << 32)
+            #expect(sound.judge(start, by: nil) == nil)
+            #expect(sound.accepts(peer))
+            var old = start
+            old.bootCounter = 1 << 32
+            #expect(sound.judge(old, by: nil) != nil)
+            #expect(!sound.accepts(peer))
+
+            var own = PeerTrust(mayBeOld: true)
+            #expect(!own.accepts(peer), "its own folder may be an old copy")
+            own.isHeld = false
+            #expect(!own.accepts(peer), "it was not met")
+            own.met = [peer]
+            #expect(own.accepts(peer))
         }
     }
 
