@@ -161,8 +161,7 @@ extension Client {
     private func dropExtra() async {
         guard await importType() else { return }
         // Its values must not be back with it.
-        await changeNotes([(world.pick(Notebook.names), Notebook.Note(number: 0, extra: newValue()))])
-        await lookUpNotes()
+        await changeAndLookUp((world.pick(Notebook.names), Notebook.Note(number: 0, extra: newValue())))
     }
 
     /// Imports the type, which loses a field, while a save with that field is on its way from another node. Where the
@@ -188,8 +187,11 @@ extension Client {
         notebook.loseExtras()
         guard let seen = await lookedUp() else { return leaveNotebook() }
         if seen[names[0]] == late { return notebook.keepExtra(of: names[0], late.extra) }
-        await changeNotes([(names[2], Notebook.Note(number: 0, extra: newValue()))])
-        await lookUpNotes()
+        await changeAndLookUp((names[2], Notebook.Note(number: 0, extra: newValue())))
+    }
+
+    private func changeAndLookUp(_ change: Notebook.Change) async {
+        if await changeNotes([change]) { await lookUpNotes() }
     }
 
     /// - Returns: whether the change is known to be done, in whatever order with others.

@@ -137,10 +137,9 @@ extension Client {
     /// Has the receiver told of public records from now on.
     func makeWebhook(for receiver: Receiver) async {
         let called = recorder.watched.nextPlace()
-        while !isEnding {
-            guard await saveWebhook() else { continue }
-            return receiver.begins(called: called, returned: recorder.watched.nextPlace())
-        }
+        var isAnswered = false
+        while !isAnswered, !isEnding { isAnswered = await saveWebhook() }
+        receiver.begins(called: called, returned: isAnswered ? recorder.watched.nextPlace() : .max)
     }
 
     /// Makes the webhook, or takes it into use again where it failed for too long by the clocks.

@@ -22,6 +22,13 @@ final class ProcessLife: @unchecked Sendable {
         self.clock = clock
     }
 
+    /// How long it takes at most until a pause that ends early is over: all that waits goes on at one moment then, in
+    /// its order.
+    static let pauseStep = 100 * World.millisecond
+
+    /// Ends a pause early.
+    func resume(at now: UInt64) { pausedUntil = min(pausedUntil, now + Self.pauseStep) }
+
     func onDeath(_ body: @escaping () -> Void) -> UInt64 {
         nextWatch += 1
         deathWatches.append((nextWatch, body))

@@ -73,7 +73,7 @@ final class World: @unchecked Sendable {
         precondition(standing < Self.standingMax, "time stands still at \(time) ns: something waits without waiting")
         now = time
         if let process = event.process, process.pausedUntil > time {
-            queue.add(event, at: process.pausedUntil)
+            queue.add(event, at: min(process.pausedUntil, time + ProcessLife.pauseStep))
             return true
         }
         events += 1

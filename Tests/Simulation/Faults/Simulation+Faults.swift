@@ -217,7 +217,7 @@ extension Simulation {
             node.driftPartsPerMillion = 0
             node.setWall(common: commonOffset, error: 0)
             node.process?.clock.setDrift(0, at: world.now)
-            node.process?.pausedUntil = 0
+            node.process?.resume(at: world.now)
             node.quickenDisk()
             if node.isEnlisted { node.start() }
         }
