@@ -21,13 +21,14 @@ enum KeyValueReader {
 
     /// - Parameter secret: seals the feed's tokens; nil before the cluster has one.
     static func answer(
-        _ read: ShardRead.KeyValueRead, of store: StoreKey, _ secret: ClusterSecret?, in db: Database
+        _ read: ShardRead.KeyValueRead, of store: StoreKey, _ secret: @autoclosure () -> ClusterSecret?,
+        in db: Database
     ) throws -> ReadAnswer {
         switch read {
         case .get(let keys): try get(keys, of: store, in: db)
         case .list(let after): try list(store, after: after, in: db)
         case .usage: try usage(of: store, in: db)
-        case .changes(let since, let limit): try changes(of: store, since: since, limit: limit, secret, in: db)
+        case .changes(let since, let limit): try changes(of: store, since: since, limit: limit, secret(), in: db)
         }
     }
 

@@ -9,11 +9,13 @@ struct ShardReader {
     let tables: RecordTables
     let vault: FieldVault
     let db: Database
-    private let lacking = LackingKey()
+    private let lacking = Lacking()
 
-    /// The first key that a read met and this node has not heard of.
-    private final class LackingKey {
+    /// The first thing of the directory that a read needs and this node has not heard of.
+    private final class Lacking {
         var error: ServiceError?
+
+        func note(_ new: ServiceError) { if error == nil { error = new } }
     }
 
     init(tables: RecordTables, vault: FieldVault, db: Database) {
@@ -28,11 +30,22 @@ struct ShardReader {
         .internalError,
         "an encrypted field of the record was sealed by a key that the cluster does not have: restore the record, or the "
             + "directory, from a backup")
+    private static let unknownSecret = ServiceError(
+        .tryAgainLater, "the cluster's secret has not reached this node yet", retryAfterSeconds: 1)
     private static let tooMuch = ServiceError(
         .badRequest, "the records asked for are too large for one answer; ask for fewer of them, or for desiredKeys",
         detail: .tooLongAnswer)
 
-    /// - Throws: `DirectoryBehind` where a record was sealed by a key that this node has not heard of.
+    /// What tokens are sealed and downloads signed with. A node that has not heard of it, as one that has just joined,
+    /// must not hand out what the others refuse.
+    private var secret: ClusterSecret? {
+        let secret = vault.secret
+        if secret == nil { lacking.note(Self.unknownSecret) }
+        return secret
+    }
+
+    /// - Throws: `DirectoryBehind` where this node has not heard of a key that a record was sealed by, or of the
+    ///   cluster's secret.
     func answer(to read: ShardRead) throws -> ReadAnswer {
         let answer = try answer(read)
         guard let error = lacking.error else { return answer }
@@ -75,12 +88,12 @@ struct ShardReader {
             Self.found(try UsageCounts.page(request, level: AppliedRow.level(of: db), in: db))
         case .ledger(let database): Self.found(try RecordTables.ledger(of: database, in: db))
         case .earlierOutcome(let command): .found(ShardAnswer(try earlierOutcome(of: command)))
-        case .keyValue(let store, let read): try KeyValueReader.answer(read, of: store, vault.secret, in: db)
+        case .keyValue(let store, let read): try KeyValueReader.answer(read, of: store, secret, in: db)
         case .subscriptions(let read):
             Self.found(
                 ShardList(
                     try RecordTables.subscriptions(of: read.subscriber, scope: read.scope, ids: read.ids, in: db)))
-        case .notifications(let read): try NotificationReader.answer(read, vault.secret, in: db)
+        case .notifications(let read): try NotificationReader.answer(read, secret, in: db)
         case .logReader(let user, let name): try logReader(name, of: user)
         case .subscribers(let read): Self.found(try SubscriberPage(read, in: db))
         case .isDelivered(let marks): .found(ShardAnswer([try WaitingEffects.isDelivered(marks, in: db) ? 1 : 0]))
@@ -223,10 +236,10 @@ struct ShardReader {
                     ? record : try vault.opened(record, in: zone, desiredKeys: rendering.desiredKeys),
                 desiredKeys: rendering.desiredKeys, numbersAsStrings: rendering.numbersAsStrings,
                 zone: showsZone ? ZoneID(name: zone.name, owner: owner) : nil,
-                assets: vault.secret?.presenter(of: zone, as: rendering.assets))
+                assets: record.fields.assets.isEmpty ? nil : secret?.presenter(of: zone, as: rendering.assets))
         } catch {
             guard error.code == .tryAgainLater else { return writer.recordError(recordName: record.name, error) }
-            if lacking.error == nil { lacking.error = error }
+            lacking.note(error)
             writer.recordError(recordName: record.name, Self.lostKey)
         }
     }

@@ -1,6 +1,7 @@
 import Authorization
 import Directory
 import GRDB
+import KeyValueStore
 import RecordModel
 import RecordStore
 import TestSupport
@@ -43,7 +44,7 @@ struct LostKeyTests {
     ]
 
     /// Three records; the second one is sealed by a key that the vault of the machine does not know.
-    private func world() throws -> (machine: ShardMachine, queue: DatabaseQueue) {
+    private func world() throws -> (machine: ShardMachine, vault: FieldVault, queue: DatabaseQueue) {
         let full = FieldVault(clusterKey: Self.clusterKey)
         var snapshot = DirectorySnapshot()
         let container = Self.zone.database.container
@@ -83,14 +84,14 @@ struct LostKeyTests {
             _ = try machine.apply(
                 commands.map { $0.encoded() }, at: FeatureLevel.supported.upperBound, in: db, while: { true })
         }
-        return (machine, queue)
+        return (machine, vault, queue)
     }
 
     @Test(
         "keeps nobody from the others, in lookups, queries and changes: it is that record's error",
         arguments: LostKeyTests.reads.indices)
     func oneRecord(_ number: Int) throws {
-        let (machine, queue) = try world()
+        let (machine, _, queue) = try world()
         let read = Self.reads[number]
         do {
             _ = try queue.read { try machine.read(read.read.encoded(), in: $0) }
@@ -122,7 +123,7 @@ struct LostKeyTests {
 
     @Test("is told at once where no record of the answer needs the key")
     func others() throws {
-        let (machine, queue) = try world()
+        let (machine, _, queue) = try world()
         let read = ShardRead.lookup(
             .init(
                 zone: Self.zone, schemaVersion: 1, caller: Self.owner,
@@ -130,5 +131,34 @@ struct LostKeyTests {
         let bytes = try queue.read { try machine.read(read.encoded(), in: $0) }
         guard case .found(let answer) = try ReadAnswer(decoding: bytes) else { throw TestFailure("no answer") }
         #expect(!String(decoding: answer.bytes, as: UTF8.self).contains("serverErrorCode"))
+    }
+
+    @Test(
+        "a node that has not heard of the cluster's secret hands out no token in clear, unless there is none",
+        arguments: [true, false])
+    func unknownSecret(_ isPreferences: Bool) throws {
+        let (machine, vault, queue) = try world()
+        let read: ShardRead =
+            isPreferences
+            ? .keyValue(StoreKey(home: Self.zone.database), .changes(since: nil, limit: 1))
+            : .notifications(.init(subscriber: Self.zone.database, token: nil, client: nil, limit: 1))
+        func answer() throws -> [UInt8] { try queue.read { try machine.read(read.encoded(), in: $0) } }
+        let behind = try #require(throws: DirectoryBehind.self) { _ = try answer() }
+        guard case .refused(let error) = try ReadAnswer(decoding: behind.refusal),
+            case .found(let clear) = try ReadAnswer(decoding: behind.answer)
+        else { throw TestFailure("\(behind)") }
+        #expect(error.code == .tryAgainLater)
+        let secret = ClusterSecret(key: Self.clusterKey, clearUntil: 0)
+        func position(_ answer: ShardAnswer) -> [UInt8]? {
+            let text = String(decoding: answer.cursor ?? [], as: UTF8.self)
+            let purpose = isPreferences ? "preferences token" : "notifications token"
+            return Base64.decode(text).flatMap { secret.open($0, purpose: purpose) }
+        }
+        #expect(position(clear) == nil)
+        var snapshot = DirectorySnapshot()
+        snapshot.take(.secret(secret))
+        vault.update(snapshot)
+        guard case .found(let sealed) = try ReadAnswer(decoding: try answer()) else { throw TestFailure("no answer") }
+        #expect(position(sealed) != nil)
     }
 }

@@ -43,6 +43,8 @@ final class Recorder: @unchecked Sendable {
     var depose: (GroupID) -> Void = { _ in }
     /// Whether shards may have forgotten keys of the last 24 hours, as most clocks were wrong by more.
     var mayForgetKeys: () -> Bool = { false }
+    /// Whether the ledger of the container's rate came to another leader lately.
+    var hasNewLedger: () -> Bool = { false }
     /// The shares of the container's rate in force at all nodes, in requests a second.
     var sharesInForce: (RateKind) -> Double = { _ in 0 }
     /// Tokens that were replaced.
@@ -77,7 +79,10 @@ final class Recorder: @unchecked Sendable {
     /// A request was let in by a node.
     func wasAccepted(_ kind: RateKind) {
         let limit = RateWatch.limit(of: kind, limits)
-        if let excess = rates[kind, default: RateWatch()].take(at: world.now, limit: limit) { violated(excess) }
+        let slack = hasNewLedger() ? max(1, limit * RateWatch.newLedger) : 0
+        if let excess = rates[kind, default: RateWatch()].take(at: world.now, limit: limit, slack: slack) {
+            violated(excess)
+        }
         // What was lent before the limit was set may be in force for a moment.
         guard isSetUp, world.now > setUpSince + 5 * World.second else { return }
         let shares = sharesInForce(kind)
@@ -151,6 +156,9 @@ struct RateWatch {
     /// The most that all shares come to, as a part of the limit: a tenth more to repay what is saved, and a little that
     /// a new leader lends without knowing all shares.
     static let sharesMax = 1.2
+    /// What may be let in besides where the ledger comes to another leader right after all that was saved was given, in
+    /// seconds of the limit; a request where that is more.
+    static let newLedger = 0.25
 
     /// Requests a second.
     static func limit(of kind: RateKind, _ limits: ContainerLimits) -> Double {
@@ -163,10 +171,10 @@ struct RateWatch {
 
     /// Counts a request.
     /// - Returns: what is wrong, where too many were let in.
-    mutating func take(at now: UInt64, limit: Double) -> String? {
+    mutating func take(at now: UInt64, limit: Double, slack: Double) -> String? {
         level = max(0, level - limit * Self.drift * Double(now - time) / Double(World.second)) + 1
         time = now
-        guard level > limit else { return nil }
+        guard level > limit + slack else { return nil }
         defer { level = 0 }
         return "nodes let in \(Int(level)) requests more than \(Int(limit)) a second allows"
     }

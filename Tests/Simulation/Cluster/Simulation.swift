@@ -44,6 +44,8 @@ package final class Simulation: @unchecked Sendable {
     /// When all clocks were set ahead by more than a day.
     var longDayBegan: UInt64?
     var robbery: Robbery?
+    /// When groups came to another leader last.
+    private var reignsBegan: [GroupID: UInt64] = [:]
     /// What all clocks show beyond true time, in milliseconds.
     var commonOffset: Int64 = 0
     /// The last entry of each group that any leader sent.
@@ -114,6 +116,7 @@ package final class Simulation: @unchecked Sendable {
             if let fault = judgeMap(by: message, of: sender) { violated(fault) }
             for situation in raftWatch.situations { world.met(situation) }
             if let group = raftWatch.newReign {
+                reignsBegan[group] = world.now
                 lookForEffects(in: group, at: sender.node, .leaderWithEffects)
                 rob(inNewReign: group, of: sender.node)
             }
@@ -248,6 +251,12 @@ package final class Simulation: @unchecked Sendable {
         recorder.hideDirectory = { [unowned self] in hideDirectory() }
         recorder.areMostClocksWrong = { [unowned self] in areMostClocksWrong }
         recorder.depose = { [unowned self] in depose($0) }
+        recorder.hasNewLedger = { [unowned self] in
+            guard let map = newestMap, let began = reignsBegan[RateExchange.group(of: Place.container, in: map)] else {
+                return false
+            }
+            return world.now < began + 4 * World.second
+        }
         recorder.sharesInForce = { [unowned self] in sharesInForce($0) }
         // A build of before takes greater steps of time.
         recorder.mayForgetKeys = { [unowned self] in

@@ -202,6 +202,7 @@ extension Simulation {
         isHealed = true
         world.note("HEALED")
         network.conditions = SimulatedNetwork.Conditions()
+        network.mend()
         receiver?.isReliable = true
         for node in nodes { node.quicken() }
         mend()

@@ -35,6 +35,8 @@ final class SimulatedNetwork {
     private var slowness: [[UInt64]]
     /// Connections that are or were open, oldest first; those that have ended are swept out now and then.
     private var connections: [Connection] = []
+    /// Whether no way is cut or slow any more, whoever had meant to.
+    private var isMended = false
     /// Sees every Raft message that is sent.
     var observer: ((PeerMessage, _ sender: ProcessLife) -> Void)?
     /// Told what a node does wrong with its connections.
@@ -127,7 +129,7 @@ final class SimulatedNetwork {
 
     /// Cuts a way. What is sent on it waits; connections that use it either way break if it stays cut.
     func cut(from sender: Int, to receiver: Int) {
-        guard sender != receiver, !cuts[sender - 1][receiver - 1] else { return }
+        guard !isMended, sender != receiver, !cuts[sender - 1][receiver - 1] else { return }
         cuts[sender - 1][receiver - 1] = true
         for connection in connections where !connection.hasEnded && connection.joins(sender, receiver) {
             connection.giveUpUnlessHealed()
@@ -148,7 +150,13 @@ final class SimulatedNetwork {
     }
 
     func slowDown(from sender: Int, to receiver: Int, byMicroseconds most: UInt64) {
-        slowness[sender - 1][receiver - 1] = most
+        if !isMended { slowness[sender - 1][receiver - 1] = most }
+    }
+
+    /// Opens every way again, for good.
+    func mend() {
+        isMended = true
+        heal()
     }
 
     /// Opens every way again.
