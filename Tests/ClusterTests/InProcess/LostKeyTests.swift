@@ -134,7 +134,7 @@ struct LostKeyTests {
     }
 
     @Test(
-        "a node that has not heard of the cluster's secret hands out no token in clear, unless there is none",
+        "a node that has not heard of the cluster's secret hands out no token in clear before the cluster was asked",
         arguments: [true, false])
     func unknownSecret(_ isPreferences: Bool) throws {
         let (machine, vault, queue) = try world()

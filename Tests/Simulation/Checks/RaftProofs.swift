@@ -263,7 +263,7 @@ struct RaftProofs {
     /// Whether it goes on for longer than a majority promised it when they were last heard: another may lead by then.
     func outlastsMajority(_ leader: Witness, at now: UInt64) -> String? {
         let raft = leader.raft
-        // Whoever stood still, or has to begin anew, has not looked at its clock.
+        // A process that stood still has not looked at its clock, nor has one that has to start again without its data.
         guard raft.role == .leader, !leader.mayHaveLost, leader.pausedUntil + World.second < now else { return nil }
         let promise = raft.settings.lease?.promiseMilliseconds ?? raft.settings.electionTimeoutMilliseconds
         let (local, followers) = (leader.clock.local(at: now), raft.status.followers)

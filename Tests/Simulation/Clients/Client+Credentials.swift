@@ -158,7 +158,7 @@ extension Client {
                     return recorder.violated("client \(number): a signature is let in a second time")
                 }
                 isUsed = true
-                // A memory of signatures begins anew with each leader.
+                // Each leader begins with an empty memory of signatures.
                 let map = nodes.lazy.compactMap { $0.running?.service.node.map }.first
                 if let map, world.chance(40), recorder.mayDisturb(5 * World.second) {
                     recorder.depose(RateExchange.group(of: Place.container, in: map))

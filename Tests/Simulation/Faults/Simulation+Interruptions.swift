@@ -5,7 +5,7 @@ import RaftCore
 // Writes that are under way as something happens to the node that leads their group.
 extension Simulation {
     /// Has all clients write to one zone, without idempotency keys and by way of other nodes, and then ends the zone's
-    /// leader or cuts it off. Whoever was on the way must not do a write twice.
+    /// leader or cuts it off. What was on its way must not be done twice.
     func interrupt() {
         guard let (group, leader, others) = replicasOfAnyGroup() else { return }
         let zones = recorder.zones.indices.filter { recorder.zones[$0].group == group }

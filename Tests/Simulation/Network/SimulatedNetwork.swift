@@ -35,7 +35,7 @@ final class SimulatedNetwork {
     private var slowness: [[UInt64]]
     /// Connections that are or were open, oldest first; those that have ended are swept out now and then.
     private var connections: [Connection] = []
-    /// Whether no way is cut or slow any more, whoever had meant to.
+    /// Whether no way is cut or slowed down any more, also by faults that were planned before.
     private var isMended = false
     /// Sees every Raft message that is sent.
     var observer: ((PeerMessage, _ sender: ProcessLife) -> Void)?

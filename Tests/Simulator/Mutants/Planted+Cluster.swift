@@ -15,7 +15,7 @@ extension Mutant {
         // After a full disk the machine goes on with rows that were never kept.
         Mutant(
             "the machine does not hear of a transaction rolled back",
-            hiddenBy: "it is read anew from the database once the next transaction is kept (Applier.apply, isUnsure)",
+            hiddenBy: "it is read again from the database once the next transaction is kept (Applier.apply, isUnsure)",
             "Cluster/Apply/Applier.swift",
             "machine.didRollBack()\n                state.withLock { $0.isUnsure = true }",
             """
