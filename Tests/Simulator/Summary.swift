@@ -47,7 +47,7 @@ struct Summary: CustomStringConvertible {
         if seeds < Self.swarmMin { return [] }
         let rare = Situation.allCases.compactMap { situation -> String? in
             let met = seedsBySituation[situation.rawValue] ?? 0
-            let least = max(1, seeds * situation.seedsPerThousandMin / 1_000)
+            let least = seeds * situation.seedsPerThousandMin / 1_000
             return met < least ? "\(situation.rawValue) was met in \(met) seeds instead of \(least)" : nil
         }
         let isIdle = operations < seeds * Self.operationsMin

@@ -65,12 +65,14 @@ package enum Situation: String, Sendable, CaseIterable, Codable {
     /// What one node wrote came to another in parts.
     case tornFrame
 
-    /// In how many of a thousand seeds of a swarm it must be met.
+    /// In how many of a thousand seeds of a swarm it must be met; what is rare is asked of large swarms alone.
     package var seedsPerThousandMin: Int {
         switch self {
         case .toldOfLoss: 0
-        case .lostSync, .expiredToken: 5
-        case .tornWrite, .failedRead, .judgedTime, .secondLoss, .snapshotWithEffects, .readUnderDeposedLeader,
+        case .lostSync: 2
+        case .expiredToken: 5
+        case .failedRead: 10
+        case .tornWrite, .judgedTime, .secondLoss, .snapshotWithEffects, .readUnderDeposedLeader,
             .readThroughPeer, .filledStore:
             20
         default: 100
