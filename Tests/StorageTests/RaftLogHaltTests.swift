@@ -92,6 +92,22 @@ import Testing
         log.close()
     }
 
+    @Test("what is written together with a refused submission, and behind it, is refused as well")
+    func behindInOneBatch() async throws {
+        let log = try open()
+        let results = Results()
+        let gate = Gate()
+        log.submit([LogWrite(group: group1, entries: commands(1...2, 1))]) { _ in gate.wait() }
+        gate.awaitThread()
+        log.submit([LogWrite(group: group1, entries: commands(5...5, 1))]) { results.add("behind a gap", $0) }
+        log.submit([LogWrite(group: group1, hardState: vote(2))]) { results.add("vote", $0) }
+        gate.open()
+        await log.drain()
+        #expect(results.all.count == 2 && results.all.last == "vote: halted", "\(results.all)")
+        #expect(log.held(of: group1)?.hardState == HardState())
+        log.close()
+    }
+
     @Test("a group written twice in one submission goes on from the later end in the same batch")
     func twiceInOneSubmission() async throws {
         let log = try open()

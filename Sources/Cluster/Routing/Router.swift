@@ -214,7 +214,7 @@ package final class Router: Sendable {
     private static var stopping: ReplicaError { .unavailable("the node is stopping") }
 
     /// What one try came to.
-    private enum Attempt {
+    enum Attempt {
         case answered(Result<[UInt8], ReplicaError>)
         /// Nothing was sent.
         case notSent
@@ -224,7 +224,7 @@ package final class Router: Sendable {
         var isDone: Bool { if case .answered(.success) = self { true } else { false } }
     }
 
-    private func route(
+    func route(
         _ group: GroupID, isWrite: Bool, by deadline: Deadline, _ attempt: (NodeID) async -> Attempt
     ) async throws(ClusterError) -> [UInt8] {
         var tries = 0

@@ -90,13 +90,18 @@ struct ShardDamageTests {
         try database.close()
     }
 
+    /// With tokens in clear, as in a cluster without a secret: sealed ones differ each time.
+    private static func answer(of machine: ShardMachine, to read: ShardRead, in db: Database) -> [UInt8]? {
+        do { return try machine.read(read.encoded(), in: db) } catch { return (error as? DirectoryBehind)?.answer }
+    }
+
     private static func findings(_ path: String) -> Findings {
         let machine = ShardMachine(vault: FieldVault(clusterKey: nil))
         let unreadable = Findings(answers: [], hash: nil, isSound: false, position: nil)
         guard let queue = try? DatabaseQueue(path: path) else { return unreadable }
         defer { try? queue.close() }
         return queue.unsafeRead { db in
-            let answers = reads().map { try? machine.read($0.encoded(), in: db) }
+            let answers = reads().map { answer(of: machine, to: $0, in: db) }
             var hash: [UInt8]? = []
             do {
                 try machine.hashState(in: db) { hash?.append(contentsOf: $0) }

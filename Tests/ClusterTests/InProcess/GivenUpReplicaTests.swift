@@ -1,4 +1,7 @@
+import Directory
 import Foundation
+import NIOCore
+import PeerTransport
 import RaftCore
 import Testing
 
@@ -22,6 +25,28 @@ extension WaitingClusterSuites {
             #expect(node.folder.held[group] == nil)
             #expect(node.holdings[group] == nil)
             #expect(!FileManager.default.fileExists(atPath: cluster.dataPath(1) + "/shards/0001.sqlite"))
+            try await cluster.shutDown()
+        }
+
+        @Test("members change by a map that is known to be the newest, and by no other", .timeLimit(.minutes(1)))
+        func outdatedMap() async throws {
+            let cluster = try await TestCluster.started(nodeCount: 1) { $0.membershipIntervalMilliseconds = 3_600_000 }
+            let node = try cluster.node(1)
+            let group = GroupID(1)
+            _ = try await node.router.submit(.hashState, to: group, by: node.deadline())
+            let nodes = (1...2).map { ClusterMap.Node(id: $0, peerHost: "127.0.0.1", peerPort: 1, clientURL: "u\($0)") }
+            let other = ClusterMap(clusterID: "c", nodes: nodes, shardCount: node.map.shards.count, replicasPerShard: 2)
+            for isCurrent in [false, true] {
+                let members = try await node.lane.eventLoop.submit { [lane = node.lane] in
+                    let (map, rule) = (lane.map, lane.isDirectoryCurrent)
+                    defer { (lane.map, lane.isDirectoryCurrent) = (map, rule) }
+                    (lane.map, lane.nextReconcile) = (other, .zero)
+                    lane.isDirectoryCurrent = { _ in isCurrent }
+                    lane.reconcile(now: lane.now)
+                    return lane.replicas[group]?.raft.configuration.all.map(\.node) ?? []
+                }.get()
+                #expect(members == (isCurrent ? [NodeID(1), NodeID(2)] : [NodeID(1)]))
+            }
             try await cluster.shutDown()
         }
     }

@@ -6,6 +6,7 @@ import RaftCore
 import RecordModel
 import RecordStore
 import Storage
+import TestSupport
 import Testing
 
 @testable import Cluster
@@ -105,6 +106,37 @@ extension WaitingClusterSuites {
             #expect(!node.log.uncheckpointedGroups.contains(applier.group))
             try reader.close()
             try await cluster.shutDown()
+        }
+
+        @Test("what readers kept of the old database's write-ahead log is not laid over an installed snapshot")
+        func keptFrames() async throws {
+            try await TemporaryFolder.with { folder in
+                let members = RaftCore.Configuration(voters: [ReplicaID(1)])
+                func position(_ index: UInt64) -> LogPosition { LogPosition(index: LogIndex(index), term: Term(1)) }
+                func open(_ name: String) throws -> ShardDatabase {
+                    try ShardDatabase.open(path: "\(folder)/\(name)") {
+                        try AppliedRow.create(in: $0, configuration: members)
+                    }
+                }
+                let old = try open("old")
+                try #require(try old.truncateWAL())
+                var configuration = GRDB.Configuration()
+                configuration.allowsUnsafeTransactions = true
+                let reader = try DatabaseQueue(path: folder + "/old", configuration: configuration)
+                try reader.inDatabase { try $0.execute(sql: "BEGIN; SELECT count(*) FROM applied") }
+                try old.write { try AppliedRow.setPosition(position(5), in: $0) }
+                let new = try open("new")
+                try new.write { try AppliedRow.setPosition(position(9), in: $0) }
+                try #require(try new.truncateWAL())
+                try new.close()
+                let installed = try SnapshotInstall.replaceDatabase(
+                    at: folder + "/old", by: folder + "/new",
+                    mark: SnapshotMark(position: position(9), configuration: members), old: old,
+                    options: ShardDatabaseOptions())
+                #expect(try installed.read { try AppliedRow.mark(of: $0).position } == position(9))
+                try installed.close()
+                try reader.close()
+            }
         }
 
         @Test("a log with another entry than the one that the database stands at gives way to the database's mark")

@@ -20,5 +20,26 @@ extension ClusterSuites {
             }
             try await cluster.shutDown()
         }
+
+        @Test("a write of which nobody knows what came of it is not sent again; a read is")
+        func unknownOutcome() async throws {
+            let cluster = try await TestCluster.started(nodeCount: 1)
+            let router = try cluster.node(1).router
+            var writes = 0
+            await #expect(throws: ClusterError.outcomeUnknown("lost")) {
+                try await router.route(.directory, isWrite: true, by: Deadline(milliseconds: 60_000)) { _ in
+                    writes += 1
+                    return writes == 1 ? .answered(.failure(.outcomeUnknown("lost"))) : .answered(.success([]))
+                }
+            }
+            #expect(writes == 1)
+            var reads = 0
+            let answer = try await router.route(.directory, isWrite: false, by: Deadline(milliseconds: 60_000)) { _ in
+                reads += 1
+                return reads == 1 ? .answered(.failure(.outcomeUnknown("lost"))) : .answered(.success([7]))
+            }
+            #expect(answer == [7] && reads == 2)
+            try await cluster.shutDown()
+        }
     }
 }
