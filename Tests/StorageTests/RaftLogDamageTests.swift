@@ -1,3 +1,4 @@
+import Foundation
 import RaftCore
 import Storage
 import Testing
@@ -83,7 +84,10 @@ import Testing
         #expect(try Self.outcome(folder) == .corrupt)
     }
 
-    @Test("what a torn write left never comes back") func tornRemains() async throws {
+    @Test(
+        "what a torn write left never comes back, also where there is no room for a copy of its segment",
+        arguments: [true, false])
+    func tornRemains(_ hasRoom: Bool) async throws {
         let folder = TemporaryFolder()
         let (log, _) = try RaftLog.open(directory: folder.path, options: .small(1_024))
         try await log.write([LogWrite(group: group1, entries: commands(1...1, 1))]).get()
@@ -94,7 +98,10 @@ import Testing
         var bytes = try crashed.bytes(Self.segment)
         bytes[64 + 56 + 40] ^= 1
         try crashed.write(bytes, to: Self.segment)
-        let (again, groups) = try RaftLog.open(directory: crashed.path, options: .small(1_024))
+        let disk = FaultyDisk()
+        if !hasRoom { disk.fail { call, path in call == .write && !path.hasSuffix(Self.segment) ? ENOSPC : nil } }
+        let (again, groups) = try RaftLog.open(directory: crashed.path, options: .small(1_024, disk: disk))
+        disk.fail(nil)
         #expect(groups[group1]?.lastLog.index == LogIndex(1))
         // The same record again: only zeroing keeps the remains from following it.
         try await again.write([LogWrite(group: group1, entries: commands(2...2, 1))]).get()
