@@ -158,9 +158,15 @@ package final class SessionRotation: Sendable {
         stripes.reduce(0) { $0 + $1.state.withLock { $0.young.count + $0.old.count } }
     }
 
-    /// The issue time of the token that replaces one: later than that one's, even where the nodes' clocks differ.
-    package static func nextIssue(after issued: Int64, now: Int64) -> Int64 {
-        issued < now ? now : issued == .max ? .max : issued + 1
+    /// The issue time of the token that replaces one: later than that one's, and than that of any that was presented,
+    /// even where the nodes' clocks differ. A client that asks twice at a time may have presented one that a clock gave
+    /// which was ahead for a moment; what it holds by now must not be older than that.
+    package func nextIssue(of sessionID: String, after issued: Int64, now: Int64) -> Int64 {
+        let newest = stripe(of: sessionID).state.withLock { state in
+            (state.young[sessionID] ?? state.old[sessionID])?.moments.last?.issued
+        }
+        let before = max(issued, newest ?? issued)
+        return before < now ? now : before == .max ? .max : before + 1
     }
 
     private func stripe(of sessionID: String) -> Stripe {

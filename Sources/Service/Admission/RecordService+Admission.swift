@@ -131,7 +131,7 @@ extension RecordService {
 
     /// A web auth token of a session that is as new as this moment.
     package func newToken(of use: SessionUse) -> String? {
-        let issued = SessionRotation.nextIssue(after: use.issued, now: now)
+        let issued = rotation.nextIssue(of: use.sessionID, after: use.issued, now: now)
         return signer?.token(sessionID: use.sessionID, issued: issued)
     }
 

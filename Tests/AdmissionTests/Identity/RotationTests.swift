@@ -114,10 +114,22 @@ struct RotationTests {
 
     @Test("a new token is later than the one it replaces, even where that came from a clock ahead")
     func nextIssue() {
-        #expect(SessionRotation.nextIssue(after: 10, now: 20) == 20)
-        #expect(SessionRotation.nextIssue(after: 20, now: 20) == 21)
-        #expect(SessionRotation.nextIssue(after: 5000, now: 20) == 5001)
-        #expect(SessionRotation.nextIssue(after: .max, now: 20) == .max)
+        #expect(rotation.nextIssue(of: "s", after: 10, now: 20) == 20)
+        #expect(rotation.nextIssue(of: "s", after: 20, now: 20) == 21)
+        #expect(rotation.nextIssue(of: "s", after: 5000, now: 20) == 5001)
+        #expect(rotation.nextIssue(of: "s", after: .max, now: 20) == .max)
+    }
+
+    @Test("who asks twice at a time is not left with a token older than one from a clock that was ahead for a moment")
+    func aheadForAMoment() {
+        _ = rotation.present(sessionID: "s", issued: 10, now: 0)
+        // Two requests with that token: one answer comes from a clock 1,000 s ahead, the other one from a right clock.
+        let (ahead, right) = (rotation.nextIssue(of: "s", after: 10, now: 1_000_000), Int64(20))
+        #expect(rotation.present(sessionID: "s", issued: ahead, now: 1) == .accepted(becameNewest: true))
+        #expect(rotation.present(sessionID: "s", issued: right, now: 2) == .accepted(becameNewest: false))
+        let next = rotation.nextIssue(of: "s", after: right, now: 30)
+        #expect(next == ahead + 1)
+        #expect(rotation.present(sessionID: "s", issued: next, now: 100_000) == .accepted(becameNewest: true))
     }
 
     @Test(
