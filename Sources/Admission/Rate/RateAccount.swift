@@ -155,7 +155,7 @@ extension RateAccount {
     /// The share for a node that just reported, and the tokens it starts with.
     private mutating func lend(to index: Int, _ report: RateReport, now: UInt64) -> RateGrant {
         let isSettled = now >= settledAt
-        let (tokens, saved) = give(report, now: now)
+        let (tokens, saved) = give(report, isSettled: isSettled, now: now)
         let correction = (free(at: now) - tokens - rest) / (limit * Self.repaySeconds)
         var capacity = limit * (1 + min(max(correction, Self.correctionMin), Self.correctionMax))
         if !isSettled { capacity = min(capacity, max(inherited, limit * (Self.unseen - Self.reserve))) }
@@ -181,8 +181,9 @@ extension RateAccount {
 
     /// What the node gets of what the container saved: a start where it held nothing, and what its requests wait for.
     /// - Returns: that, and what is left for who asks again.
-    private mutating func give(_ report: RateReport, now: UInt64) -> (tokens: Double, saved: Double) {
-        let isSettled = now >= settledAt
+    private mutating func give(
+        _ report: RateReport, isSettled: Bool, now: UInt64
+    ) -> (tokens: Double, saved: Double) {
         // A new leader keeps most of what it may give for nodes that come later.
         let free = isSettled ? free(at: now) : min(unseenLeft, max(1, unseenLeft / 8))
         if free >= rest + limit * Self.givingSeconds { isGiving = true }

@@ -16,7 +16,8 @@ extension Client {
         func save(_ name: String, refersTo target: String?) -> String {
             let fields = target.map { #""\#(owner)":{"value":{"recordName":"\#($0)","action":"DELETE_SELF"}}"# } ?? ""
             return
-                #"{"operationType":"forceReplace","record":{"recordName":"\#(name)","recordType":"\#(type)","fields":{\#(fields)}}}"#
+                #"{"operationType":"forceReplace","record":"#
+                + #"{"recordName":"\#(name)","recordType":"\#(type)","fields":{\#(fields)}}}"#
         }
         let deletion = #"{"operationType":"forceDelete","record":{"recordName":"\#(target)"}}"#
         guard await modify(as: user, [save(target, refersTo: nil), save(former, refersTo: target)]),

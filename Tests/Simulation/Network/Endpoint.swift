@@ -173,7 +173,8 @@ final class Endpoint: PeerNetwork, @unchecked Sendable {
             network.unsentBytes(of: process, to: Int(node.rawValue)) == 0
         else { return }
         network.onViolation?(
-            "at \(now / World.millisecond) ms node \(process.node) takes a connection to \(node) for full, and nothing waits"
+            "at \(now / World.millisecond) ms node \(process.node) takes a connection to \(node) for full, and nothing "
+                + "waits"
         )
     }
 
