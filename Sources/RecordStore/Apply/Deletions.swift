@@ -20,7 +20,7 @@ struct Deletions: TransactionPart {
         if let refusal = try refusal(ofDeleting: row, type: type, batch) { return .fail(refusal, nil) }
         var plan = PlannedDeletion(row: row, type: type, assets: try assets(of: row, type))
         plan.growth = try growth(ofDeleting: row, type: type, plan.assets, batch)
-        guard let zone = batch.zone, try transaction.hasEdges(zone) else { return .delete(plan) }
+        guard let zone = batch.zone, try EdgeTable(transaction).isUsed(in: zone) else { return .delete(plan) }
         let writer = CascadeWriter(
             caller: batch.command.caller, callerID: batch.callerID, zone: zone, schema: batch.schema)
         let isCustom = batch.command.zone.isAtomic
@@ -111,7 +111,7 @@ struct Deletions: TransactionPart {
         let body = try CascadeBody(decoding: job.body)
         transaction.matcher.origin = ChangeOrigin(user: body.caller.user, client: body.client)
         guard let zone = try transaction.openZone(id: job.subject), let schema = zone.database.schema else {
-            try transaction.end(job)
+            try JobTable(transaction).end(job)
             return 1
         }
         let writer = CascadeWriter(
@@ -130,17 +130,17 @@ struct Deletions: TransactionPart {
             if let along, try rows.holder(of: row, outside: along, writer) != nil { continue }
             let refersOn = try rows.isTarget(row.name, zone: zone)
             let type = writer.schema.byID[row.typeID]
-            try transaction.leaveTombstone(
+            try RecordWriter(transaction).leaveTombstone(
                 row, type: type, zone: zone, by: try transaction.makeUserID(body.caller), versions)
             if refersOn {
-                try transaction.addCascade(from: row.name, zone: zone, caller: body.caller, versions)
+                try JobTable(transaction).addCascade(from: row.name, zone: zone, caller: body.caller, versions)
             }
         }
         if let versions { try VersionTable(transaction).settle(versions, in: zone.database) }
         if sources.count == budget, let last = sources.last {
-            try transaction.advance(job, to: last)
+            try JobTable(transaction).advance(job, to: last)
         } else {
-            try transaction.end(job)
+            try JobTable(transaction).end(job)
         }
         return sources.count
     }

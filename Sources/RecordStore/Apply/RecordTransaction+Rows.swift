@@ -154,6 +154,24 @@ extension RecordTransaction {
         zone.row.changedAt = sequence
     }
 
+    /// Lets readers see that indexes or stray fields of a schema have changed.
+    func revise(schemaID: Int64) throws {
+        try db.run("UPDATE schema SET revision = revision + 1 WHERE id = ?", schemaID)
+        try db.checkOneRow("a revision of schema \(schemaID)")
+    }
+
+    func schema(id: Int64) throws -> InstalledSchema {
+        guard let row = try rows.schema(id: id) else { return .none }
+        return try tables.installedSchema(row, in: db)
+    }
+
+    func indexedRecord(_ row: RecordRow, fields: Fields) throws -> IndexedRecord {
+        IndexedRecord(
+            name: row.name, sequence: row.sequence,
+            created: Stamp(timestamp: row.createdAt, user: try names.name(row.createdBy)),
+            modified: Stamp(timestamp: row.modifiedAt, user: try names.name(row.modifiedBy)), fields: fields)
+    }
+
     /// The next sequence of a zone.
     func nextSequence(_ zone: OpenZone) throws(InvariantViolation) -> Int64 {
         try touch(zone)

@@ -104,15 +104,15 @@ package final class RecordTransaction {
         switch command {
         case .modifyRecords(let command):
             observe(command.time)
-            return try modifyRecords(command)
+            return try RecordRequest(self).run(command)
         case .modifyZone(let command):
             observe(command.time)
-            return try modifyZone(command)
+            return try ZoneLives(self).run(command)
         case .installSchema(let command):
             return try SchemaInstallation(self).install(command)
         case .maintain(let command):
             observe(command.time, stepMax: level < .evenSteps ? ShardClock.hourStepMax : ShardClock.stepMax)
-            return try maintain(command)
+            return try Maintenance(self).run(command)
         case .quota(let command):
             return try QuotaLedger(self).apply(command)
         }

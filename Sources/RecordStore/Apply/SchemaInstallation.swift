@@ -79,7 +79,7 @@ struct SchemaInstallation: TransactionPart {
             }
         }
         try transaction.forgetRows()
-        if isReset { try transaction.retireAll(schemaID: row.id) }
+        if isReset { try ZoneLives(transaction).retireAll(schemaID: row.id) }
         row.generation = max(command.generation, row.generation)
         try replace(isReset ? nil : before, by: command.schema, version: command.version, of: row)
         return .schemaInstalled
@@ -147,7 +147,7 @@ struct SchemaInstallation: TransactionPart {
             }
         }
         if stray.isEmpty { return }
-        let job = try transaction.addJob(.scrub, subject: schemaID, last: lastRecord)
+        let job = try JobTable(transaction).add(.scrub, subject: schemaID, last: lastRecord)
         for (type, field) in stray {
             try db.run("INSERT OR REPLACE INTO stray VALUES (?, ?, ?)", type, field, job)
         }
@@ -166,7 +166,7 @@ struct SchemaInstallation: TransactionPart {
                 let isReady = isNew || lastRecord == 0
                 if !isReady { waiting += 1 }
                 if !isReady && build == nil {
-                    build = try transaction.addJob(.buildIndexes, subject: schemaID, last: lastRecord)
+                    build = try JobTable(transaction).add(.buildIndexes, subject: schemaID, last: lastRecord)
                 }
                 try db.run(
                     "INSERT INTO field_index VALUES (NULL, ?, ?, ?, ?, ?, ?)", typeID, design.name,
@@ -177,7 +177,7 @@ struct SchemaInstallation: TransactionPart {
         for row in unclaimed.rest {
             try db.run("UPDATE field_index SET state = 2, job = 0 WHERE id = ?", row.id)
             try db.checkOneRow("the end of index \(row.id)")
-            _ = try transaction.addJob(.dropIndex, subject: row.id)
+            _ = try JobTable(transaction).add(.dropIndex, subject: row.id)
         }
         if let build, try isSmall(indexes: waiting), let job = try Job.find(build, in: db) {
             transaction.partBytes = 0

@@ -36,7 +36,7 @@ struct ContainerRemoval: TransactionPart {
                 OR EXISTS (SELECT 1 FROM idempotency i JOIN database d ON d.id = i.database WHERE d.schema = ?1)
             """, schemaID)
         {
-            try transaction.retireAll(schemaID: schemaID)
+            try ZoneLives(transaction).retireAll(schemaID: schemaID)
         }
         let isWaiting = try exists(
             """

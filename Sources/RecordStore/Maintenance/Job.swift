@@ -99,11 +99,14 @@ struct CascadeBody: WireMessage {
     }
 }
 
-extension RecordTransaction {
-    func addJob(
+/// Adds jobs and goes on with them, in a transaction.
+struct JobTable: TransactionPart {
+    let transaction: RecordTransaction
+
+    func add(
         _ kind: Job.Kind, subject: Int64, body: [UInt8] = [], position: Int64 = 0, last: Int64 = 0
     ) throws -> Int64 {
-        hasJobs = true
+        transaction.hasJobs = true
         try db.run("INSERT INTO job VALUES (NULL, ?, ?, ?, ?, ?)", kind.rawValue, subject, body, position, last)
         return db.lastInsertedRowID
     }
@@ -111,9 +114,9 @@ extension RecordTransaction {
     /// Has the records go that refer to a deleted one.
     func addCascade(from target: String, zone: OpenZone, caller: Caller, _ versions: VersionKeeper?) throws {
         var body = CascadeBody(target: target, before: zone.row.sequence, caller: caller)
-        if level >= .exactNotifications { body.client = matcher.origin.client }
+        if transaction.level >= .exactNotifications { body.client = transaction.matcher.origin.client }
         if let versions { (body.versionsMax, body.quota) = (versions.versionsMax, versions.quota) }
-        _ = try addJob(.cascade, subject: zone.row.id, body: body.encoded())
+        _ = try add(.cascade, subject: zone.row.id, body: body.encoded())
     }
 
     func advance(_ job: Job, to position: Int64) throws {
@@ -126,6 +129,43 @@ extension RecordTransaction {
     func end(_ job: Job) throws {
         try db.run("DELETE FROM job WHERE id = ?", job.id)
         try db.checkOneRow("the end of job \(job.id)")
+    }
+
+    /// Calls `body` with rows, in order, until the part has read enough; returns the row to go on after, which is `end`
+    /// where all were taken.
+    func forEachRow(
+        _ ids: [Int64], end: Int64?, body: (_ row: RecordRow, _ zoneID: Int64) throws -> Void
+    ) throws -> Int64? {
+        for (place, id) in ids.enumerated() {
+            if transaction.isPartFull && place > 0 { return ids[place - 1] }
+            guard let (row, zoneID) = try transaction.rows.rowAndZone(id) else { continue }
+            transaction.partBytes += row.body.count
+            try body(row, zoneID)
+        }
+        return end
+    }
+
+    /// The rows of records after a job's position that have one of some types, and what looking for them counts for.
+    ///
+    /// - Returns: `end` is the last row looked at; nil where there are no more.
+    func scan(_ job: Job, types: Set<Int64>, budget: Int) throws -> (ids: [Int64], end: Int64?, used: Int) {
+        var ids: [Int64] = []
+        var end: Int64?
+        var looked = 0
+        // Looking at a row is much cheaper than working on it.
+        let lookedMax = budget.multipliedReportingOverflow(by: 10)
+        let limit = lookedMax.overflow ? Int.max : lookedMax.partialValue
+        try db.forEach(
+            "SELECT id, type FROM record WHERE id > ? AND id <= ? ORDER BY id", job.position, job.last
+        ) { row in
+            if ids.count >= budget || looked >= limit { return false }
+            looked += 1
+            end = row.integer(0)
+            if types.contains(row.integer(1)) { ids.append(row.integer(0)) }
+            return true
+        }
+        let isAtEnd = ids.count < budget && looked < limit
+        return (ids, isAtEnd ? nil : end, ids.count + (looked - ids.count) / 10)
     }
 }
 
@@ -143,21 +183,22 @@ struct ScrubJob: TransactionPart {
         let schema = try transaction.schema(id: job.subject)
         if !job.body.isEmpty {
             let (next, used) = try VersionTable(transaction).scrub(job, types: types, schema, budget: budget)
-            if let next { try transaction.advance(job, to: next) } else { try finish(job) }
+            if let next { try JobTable(transaction).advance(job, to: next) } else { try finish(job) }
             return used
         }
-        let (ids, end, used) = try transaction.scan(job, types: types, budget: budget)
-        let next = try transaction.forEachRow(ids, end: end) { row, zoneID in
+        let (ids, end, used) = try JobTable(transaction).scan(job, types: types, budget: budget)
+        let next = try JobTable(transaction).forEachRow(ids, end: end) { row, zoneID in
             // What is in a retired zone stays as its index rows were made from, until it is reclaimed with them.
             guard !row.isDeleted, let zone = try transaction.openZone(id: zoneID) else { return }
             if let type = schema.byID[row.typeID] {
                 try strip(row, type: type, zone: zone)
             } else {
-                try transaction.leaveTombstone(row, type: nil, zone: zone, by: UserNameCache.anonymous, nil)
+                try RecordWriter(transaction).leaveTombstone(
+                    row, type: nil, zone: zone, by: UserNameCache.anonymous, nil)
             }
         }
         if let next {
-            try transaction.advance(job, to: next)
+            try JobTable(transaction).advance(job, to: next)
         } else if try !VersionTable(transaction).isEmpty() {
             try db.run("UPDATE job SET body = x'01', position = 0 WHERE id = ?", job.id)
             try db.checkOneRow("the versions of job \(job.id)")
@@ -169,7 +210,7 @@ struct ScrubJob: TransactionPart {
 
     private func finish(_ job: Job) throws {
         try db.run("DELETE FROM stray WHERE job = ?", job.id)
-        try transaction.end(job)
+        try JobTable(transaction).end(job)
         try transaction.revise(schemaID: job.subject)
     }
 
@@ -185,7 +226,7 @@ struct ScrubJob: TransactionPart {
         try db.checkOneRow("the values of record \(row.id)")
         zone.count(scrubbed.size(visible.assets) - row.size(body.assets))
         try NamedAssets(transaction).update(from: body.assets, to: visible.assets)
-        try transaction.updateEdges(
+        try EdgeTable(transaction).update(
             zone: zone, recordID: row.id, from: Edge.all(in: body), to: Edge.all(in: visible), sequence: row.sequence)
     }
 }
@@ -206,22 +247,23 @@ struct IndexJobs: TransactionPart {
         let rowsEach = transaction.level < .boundedRows ? 1 : wanted.values.map(\.count).max() ?? 1
         let (ids, end, used) =
             wanted.isEmpty
-            ? ([], nil, 1) : try transaction.scan(job, types: Set(wanted.keys), budget: max(budget / rowsEach, 1))
+            ? ([], nil, 1)
+            : try JobTable(transaction).scan(job, types: Set(wanted.keys), budget: max(budget / rowsEach, 1))
         var growth: [Int64: Int64] = [:]
-        let next = try transaction.forEachRow(ids, end: end) { row, zoneID in
+        let next = try JobTable(transaction).forEachRow(ids, end: end) { row, zoneID in
             guard !row.isDeleted, let type = schema.byID[row.typeID] else { return }
             let record = try transaction.indexedRecord(row, fields: try type.fields(of: row))
             for index in wanted[row.typeID] ?? [] {
-                growth[zoneID, default: 0] += try transaction.updateIndex(
+                growth[zoneID, default: 0] += try IndexTable(transaction).update(
                     index, zoneID: zoneID, recordID: row.id, from: nil, to: record.keys(in: index))
             }
         }
         try transaction.count(growth)
         if let next {
-            try transaction.advance(job, to: next)
+            try JobTable(transaction).advance(job, to: next)
         } else {
             try db.run("UPDATE field_index SET state = 1, job = 0 WHERE job = ? AND state = 0", job.id)
-            try transaction.end(job)
+            try JobTable(transaction).end(job)
         }
         try transaction.revise(schemaID: job.subject)
         return used * rowsEach
@@ -232,7 +274,7 @@ struct IndexJobs: TransactionPart {
         let used = try drop(job.subject, zones: .min ... .max, budget: budget)
         if used < budget {
             try db.run("DELETE FROM field_index WHERE id = ?", job.subject)
-            try transaction.end(job)
+            try JobTable(transaction).end(job)
         }
         return used
     }
@@ -247,7 +289,7 @@ struct IndexJobs: TransactionPart {
                 "SELECT \(columns) FROM \(table) WHERE field = ? AND zone BETWEEN ? AND ? ORDER BY \(columns) LIMIT ?",
                 indexID, zones.lowerBound, zones.upperBound, left, body: read)
             for (zone, key, record) in rows {
-                growth[zone, default: 0] -= try transaction.removeIndexRow(indexID, zoneID: zone, key, record)
+                growth[zone, default: 0] -= try IndexTable(transaction).remove(indexID, zoneID: zone, key, record)
             }
             left -= rows.count
         }

@@ -72,7 +72,7 @@ struct RecountJob: TransactionPart {
         } else if let table = place.table.next {
             try moveRecount(to: RowPlace(before: table))
         } else {
-            try transaction.end(job)
+            try JobTable(transaction).end(job)
             transaction.counted = .all
         }
         return part.count / 10 + 1

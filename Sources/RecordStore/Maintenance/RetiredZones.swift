@@ -33,7 +33,7 @@ struct RetiredZones: TransactionPart {
                 if let type = schema.byID[row.typeID] {
                     bytes += try removeIndexRows(row, type: type, body: body, zoneID: zoneID)
                 }
-                try transaction.updateEdges(
+                try EdgeTable(transaction).update(
                     zoneID: zoneID, recordID: row.id, from: Edge.all(in: body), to: [], sequence: 0)
                 try NamedAssets(transaction).update(from: body.assets, to: [])
             }
@@ -69,9 +69,11 @@ struct RetiredZones: TransactionPart {
         var growth: Int64 = 0
         for fields in visible == body ? [body] : [visible, body] {
             let before = try transaction.indexedRecord(row, fields: fields)
-            growth += try transaction.updateIndexes(type, zoneID: zoneID, recordID: row.id, from: before, to: nil)
+            growth += try IndexTable(transaction).update(type, zoneID: zoneID, recordID: row.id, from: before, to: nil)
         }
-        for index in type.indexes { growth -= try transaction.removeIndexRow(index.id, zoneID: zoneID, nil, row.id) }
+        for index in type.indexes {
+            growth -= try IndexTable(transaction).remove(index.id, zoneID: zoneID, nil, row.id)
+        }
         return growth
     }
 

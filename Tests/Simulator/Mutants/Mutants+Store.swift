@@ -2,9 +2,9 @@
 extension Mutant {
     static let inStore: [Mutant] = [
         Mutant(
-            "skip an index delete", "RecordStore/Apply/RecordTransaction+Write.swift",
-            "try statements.deleteBytes.run(index, zoneID, bytes, recordID)",
-            "if !(PLANTED) { try statements.deleteBytes.run(index, zoneID, bytes, recordID) }"),
+            "skip an index delete", "RecordStore/Apply/IndexTable.swift",
+            "try transaction.statements.deleteBytes.run(index, zoneID, bytes, recordID)",
+            "if !(PLANTED) { try transaction.statements.deleteBytes.run(index, zoneID, bytes, recordID) }"),
         Mutant(
             "lose a tombstone", "RecordStore/Feeds/Changes.swift",
             "        let type = schema.byID[row.typeID]\n        if let recordTypes",
@@ -19,18 +19,18 @@ extension Mutant {
             "            token.sequence = UInt64(last) + (PLANTED ? 1 : 0)\n"),
         Mutant(
             "save without comparing change tags",
-            "RecordStore/Apply/RecordTransaction+Judge.swift", "guard tag == current else {",
+            "RecordStore/Apply/Judgement.swift", "guard tag == current else {",
             "guard PLANTED || tag == current else {"),
         Mutant(
-            "keep a part of an atomic batch", "RecordStore/Apply/RecordTransaction+ModifyRecords.swift",
+            "keep a part of an atomic batch", "RecordStore/Apply/RecordRequest.swift",
             "if isAtomic && verdicts.contains(where: \\.isFailure) {",
             "if isAtomic && verdicts.contains(where: \\.isFailure), !PLANTED {"),
         Mutant(
-            "forget which requests were answered", "RecordStore/Apply/RecordTransaction+ModifyRecords.swift",
-            "try IdempotencyTable(self).remember(outcome, of: idempotency, in: command.zone.database)",
+            "forget which requests were answered", "RecordStore/Apply/RecordRequest.swift",
+            "try IdempotencyTable(transaction).remember(outcome, of: idempotency, in: command.zone.database)",
             """
             if !(PLANTED) {
-                try IdempotencyTable(self).remember(outcome, of: idempotency, in: command.zone.database)
+                try IdempotencyTable(transaction).remember(outcome, of: idempotency, in: command.zone.database)
             }
             """),
         Mutant(
@@ -38,7 +38,7 @@ extension Mutant {
             "RecordStore/Apply/RecordTransaction+Rows.swift", "(earlier?.incarnation ?? 0) + 1",
             "(earlier?.incarnation ?? 0) + (earlier != nil && PLANTED ? 0 : 1)"),
         Mutant(
-            "apply by chance", "RecordStore/Apply/RecordTransaction+Write.swift",
+            "apply by chance", "RecordStore/Apply/RecordWriter.swift",
             "        let userID = try writer(batch)\n        zone.count(plan.rowGrowth)",
             """
                     let userID = try writer(batch)

@@ -80,9 +80,9 @@ extension Mutant {
             "a save does not have its files held", "Service/Assets/AssetSaving.swift",
             "guard !wanted.isEmpty else { return true }", "guard !wanted.isEmpty, !(PLANTED) else { return true }"),
         Mutant(
-            "a deleted record goes on naming its files", "RecordStore/Apply/RecordTransaction+Write.swift",
-            "try NamedAssets(self).update(from: body.assets, to: [])",
-            "if !(PLANTED) { try NamedAssets(self).update(from: body.assets, to: []) }"),
+            "a deleted record goes on naming its files", "RecordStore/Apply/RecordWriter.swift",
+            "try NamedAssets(transaction).update(from: body.assets, to: [])",
+            "if !(PLANTED) { try NamedAssets(transaction).update(from: body.assets, to: []) }"),
         // With the first of two records goes the file of both.
         Mutant(
             "a second record with the same file is not counted", "RecordStore/Apply/NamedAssets.swift",

@@ -4,7 +4,7 @@ extension Mutant {
     static let plantedInRecords: [Mutant] = [
         // A record goes that was changed since the client who deletes it last saw it.
         Mutant(
-            "a deletion does not look at its tag", "RecordStore/Apply/RecordTransaction+Judge.swift",
+            "a deletion does not look at its tag", "RecordStore/Apply/Judgement.swift",
             "return try judgeTag(operation, judged) ?? judgeDeletion(judged)",
             """
             if let verdict = try judgeTag(operation, judged), !PLANTED { return verdict }
@@ -12,7 +12,7 @@ extension Mutant {
             """),
         // What a record was before its deletion cannot be restored.
         Mutant(
-            "a deletion leaves no version", "RecordStore/Apply/RecordTransaction+Write.swift",
+            "a deletion leaves no version", "RecordStore/Apply/RecordWriter.swift",
             "if let type, let versions {", "if let type, let versions, !PLANTED {"),
         // A database fills with what nobody can find, as its sum goes down by more than it went up.
         Mutant(
@@ -29,11 +29,11 @@ extension Mutant {
             "if !PLANTED && made <= transaction.forgotten ||"),
         // Repeated when the zone is there, a request is done that the client was told had failed.
         Mutant(
-            "a refusal of a whole request is not remembered", "RecordStore/Apply/RecordTransaction+ModifyRecords.swift",
-            "try IdempotencyTable(self).remember(outcome, of: idempotency, in: command.zone.database)",
+            "a refusal of a whole request is not remembered", "RecordStore/Apply/RecordRequest.swift",
+            "try IdempotencyTable(transaction).remember(outcome, of: idempotency, in: command.zone.database)",
             """
             if !names.isEmpty || !PLANTED {
-                try IdempotencyTable(self).remember(outcome, of: idempotency, in: command.zone.database)
+                try IdempotencyTable(transaction).remember(outcome, of: idempotency, in: command.zone.database)
             }
             """),
         // The first change behind a full page is never told.
@@ -74,11 +74,14 @@ extension Mutant {
             """),
         // A deleted record is deleted again with what it referred to.
         Mutant(
-            "a deleted record keeps its references", "RecordStore/Apply/RecordTransaction+Write.swift",
-            "try updateEdges(zone: zone, recordID: row.id, from: Edge.all(in: body), to: [], sequence: sequence)",
+            "a deleted record keeps its references", "RecordStore/Apply/RecordWriter.swift",
+            """
+            try EdgeTable(transaction).update(
+                        zone: zone, recordID: row.id, from: Edge.all(in: body), to: [], sequence: sequence)
+            """,
             """
             if !PLANTED {
-                        try updateEdges(
+                        try EdgeTable(transaction).update(
                             zone: zone, recordID: row.id, from: Edge.all(in: body), to: [], sequence: sequence)
                     }
             """),
@@ -90,11 +93,11 @@ extension Mutant {
         // Of two records that are deleted together, one goes with the other, and then again.
         Mutant(
             "deletions of a batch are judged before any of them is done",
-            "RecordStore/Apply/RecordTransaction+ModifyRecords.swift", "if try hasEdges(zone) { return true }",
-            "if try hasEdges(zone), !PLANTED { return true }"),
+            "RecordStore/Apply/RecordRequest.swift", "if try EdgeTable(transaction).isUsed(in: zone) { return true }",
+            "if try EdgeTable(transaction).isUsed(in: zone), !PLANTED { return true }"),
         // The last record from before a new index is found by no query that uses it.
         Mutant(
-            "a job ends before its last record", "RecordStore/Maintenance/RecordTransaction+Maintain.swift",
+            "a job ends before its last record", "RecordStore/Maintenance/Job.swift",
             "job.position, job.last\n", "job.position, PLANTED ? job.last - 1 : job.last\n"),
         // A query leaves out the records that equal its bound.
         Mutant(
@@ -124,7 +127,7 @@ extension Mutant {
             "!PLANTED, try !finishScrubs(schemaID: row.id)"),
         // A save that was resolved against an older schema is stored under a newer one.
         Mutant(
-            "a command of an older schema is applied", "RecordStore/Apply/RecordTransaction+ModifyRecords.swift",
+            "a command of an older schema is applied", "RecordStore/Apply/RecordRequest.swift",
             "guard database.version == command.schemaVersion else",
             """
             guard

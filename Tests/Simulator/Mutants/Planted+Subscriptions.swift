@@ -9,7 +9,7 @@ extension Mutant {
             "transaction.matcher.forget(after: PLANTED(transaction.matcher.mark, matcherMark))"),
         // Who wants to hear of new records does not hear of one whose name had been used.
         Mutant(
-            "a record over a tombstone counts as updated", "RecordStore/Apply/RecordTransaction+Write.swift",
+            "a record over a tombstone counts as updated", "RecordStore/Apply/RecordWriter.swift",
             "plan.storedFields == nil ? .created", "PLANTED(plan.row == nil, plan.storedFields == nil) ? .created"),
         // Under load a user hears of a zone's later change before an earlier one.
         Mutant(

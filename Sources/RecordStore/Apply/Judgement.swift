@@ -1,7 +1,10 @@
 import Authorization
 import RecordModel
 
-extension RecordTransaction {
+/// Decides what becomes of an operation, before anything of it is written.
+struct Judgement: TransactionPart {
+    let transaction: RecordTransaction
+
     /// What becomes of an operation: by its kind, whether the record is there, and what the caller may do.
     func judge(_ operation: RecordChange, _ judged: JudgedRecord) throws -> Verdict {
         let type = operation.recordType.flatMap { judged.batch.schema.byName[$0]?.definition }
@@ -39,7 +42,7 @@ extension RecordTransaction {
         guard type.isUsers || judged.permissions(type, isCreator: true).contains(.create) else {
             return .fail(RecordChange.mayNotCreate(type.definition), nil)
         }
-        return try planSave(operation, type: type, judged)
+        return try SavePlanner(transaction).plan(operation, type: type, judged)
     }
 
     /// Existence, then permission, then the tag; nil if the operation may go on.
@@ -69,7 +72,7 @@ extension RecordTransaction {
                     .badRequest,
                     "recordType is \(name), but the record has type \(live.type.definition.name) for good"), nil)
         }
-        return try planSave(operation, type: live.type, judged)
+        return try SavePlanner(transaction).plan(operation, type: live.type, judged)
     }
 
     private func judgeDeletion(_ judged: JudgedRecord) throws -> Verdict {
@@ -78,7 +81,7 @@ extension RecordTransaction {
         if live.type.isUsers {
             return .fail(.init(.accessDenied, "records of type \(RecordType.usersName) cannot be deleted"), nil)
         }
-        return try Deletions(self).plan(live.row, type: live.type, judged.batch)
+        return try Deletions(transaction).plan(live.row, type: live.type, judged.batch)
     }
 
     static func unknownType(_ name: String) -> ServiceError {
@@ -101,7 +104,7 @@ extension RecordTransaction {
             judged.permissions(live.type, isCreator: judged.isCreator).contains(.read),
             judged.batch.takeAnswerBytes(live.row.body.count)
         else { return nil }
-        return try live.row.record(type: live.type, zone: zone.row, names: &names)
+        return try live.row.record(type: live.type, zone: zone.row, names: &transaction.names)
     }
 }
 

@@ -2,32 +2,35 @@ import Authorization
 import GRDB
 import RecordModel
 
-extension RecordTransaction {
-    func modifyRecords(_ command: ModifyRecords) throws -> RecordOutcome {
-        if let earlier = try IdempotencyTable(self).earlierOutcome(of: command) { return earlier }
-        let database = try openDatabase(command.zone.database)
+/// Runs the operations of a request on records, in a transaction.
+struct RecordRequest: TransactionPart {
+    let transaction: RecordTransaction
+
+    func run(_ command: ModifyRecords) throws -> RecordOutcome {
+        if let earlier = try IdempotencyTable(transaction).earlierOutcome(of: command) { return earlier }
+        let database = try transaction.openDatabase(command.zone.database)
         guard database.version == command.schemaVersion else { return .needsSchema(installed: database.version) }
         if let refusal = command.refusal { return .refused(refusal) }
         let outcome = try perform(command, in: database)
         if case .needsAllotment = outcome { return outcome }
         if let idempotency = command.idempotency {
             let names = if case .refused = outcome { [String]() } else { command.operations.map(\.recordName) }
-            let outcome = RememberedOutcome(outcome, names: names, at: level)
-            try IdempotencyTable(self).remember(outcome, of: idempotency, in: command.zone.database)
+            let outcome = RememberedOutcome(outcome, names: names, at: transaction.level)
+            try IdempotencyTable(transaction).remember(outcome, of: idempotency, in: command.zone.database)
         }
         return outcome
     }
 
     private func perform(_ command: ModifyRecords, in database: OpenDatabase) throws -> RecordOutcome {
-        if !command.zone.isDefault, try openZone(command.zone) == nil {
+        if !command.zone.isDefault, try transaction.openZone(command.zone) == nil {
             return .refused(ZoneRules.notFound(command.zone))
         }
         let batch = Batch(
             command: command, database: database,
-            schema: try database.schema.map { try tables.installedSchema($0, in: db) } ?? .none,
-            zone: try openZone(command.zone), callerID: try knownUserID(command.caller))
+            schema: try database.schema.map { try transaction.tables.installedSchema($0, in: db) } ?? .none,
+            zone: try transaction.openZone(command.zone), callerID: try transaction.knownUserID(command.caller))
         batch.growth = command.quota.map { GrowthLimit($0, database: database.row) }
-        batch.versions = VersionKeeper(command.versionsMax, command.quota, database, in: self)
+        batch.versions = VersionKeeper(command.versionsMax, command.quota, database, in: transaction)
         return try outcome(of: batch)
     }
 
@@ -41,7 +44,7 @@ extension RecordTransaction {
         if try !keepsVersions && (command.operations.count == 1 || isAtomic && !isEntangled(command, batch.zone)) {
             return try asWhole(batch, isAtomic: isAtomic)
         }
-        if !keepsVersions, let growth = batch.growth, let most = batch.growthMost(counted),
+        if !keepsVersions, let growth = batch.growth, let most = batch.growthMost(transaction.counted),
             (growth.used + most).fits(in: growth.allotted)
         {
             batch.growth = nil
@@ -49,17 +52,17 @@ extension RecordTransaction {
         guard keepsVersions || isAtomic || batch.growth?.terms.isFinal == false else {
             return .records(try inOrder(batch).items)
         }
-        let kept = KeptState(self, database: batch.database)
+        let kept = KeptState(transaction, database: batch.database)
         var items: [ItemOutcome] = []
         var isFailure = false
         try db.inSavepoint {
             (items, isFailure) = try inOrder(batch)
             isFailure = isFailure && isAtomic
-            if !isFailure && batch.growth?.need == nil { try VersionTable(self).settle(batch) }
+            if !isFailure && batch.growth?.need == nil { try VersionTable(transaction).settle(batch) }
             return isFailure || batch.growth?.need != nil ? .rollback : .commit
         }
         if !isFailure && batch.growth?.need == nil { return .records(items) }
-        kept.restore(of: command.zone, in: self)
+        kept.restore(of: command.zone, in: transaction)
         if !isFailure, let outcome = needsAllotment(batch) { return outcome }
         return .atomicFailure(items.map(\.inFailedBatch))
     }
@@ -68,7 +71,8 @@ extension RecordTransaction {
         let verdicts = try judge(batch)
         if isAtomic && verdicts.contains(where: \.isFailure) { return .atomicFailure(verdicts.map(\.inFailedBatch)) }
         if let outcome = needsAllotment(batch) { return outcome }
-        return .records(try verdicts.map { try write($0, batch: batch) })
+        let writer = RecordWriter(transaction)
+        return .records(try verdicts.map { try writer.write($0, batch: batch) })
     }
 
     private func needsAllotment(_ batch: Batch) -> RecordOutcome? {
@@ -86,7 +90,7 @@ extension RecordTransaction {
         guard let zone, command.operations.count > 1 else { return false }
         for operation in command.operations {
             switch operation.kind {
-            case .delete, .forceDelete: if try hasEdges(zone) { return true }
+            case .delete, .forceDelete: if try EdgeTable(transaction).isUsed(in: zone) { return true }
             default:
                 let isActioned = operation.fields.contains { change in
                     change.value?.references.contains { $0.action != .none } ?? false
@@ -101,7 +105,7 @@ extension RecordTransaction {
         var seen = SeenNames(batch.command)
         return try batch.command.operations.map { operation in
             let verdict = try seen.refusal(of: operation) ?? judge(operation, batch)
-            return try batch.limit(verdict, in: self)
+            return try batch.limit(verdict, in: transaction)
         }
     }
 
@@ -109,9 +113,9 @@ extension RecordTransaction {
         var seen = SeenNames(batch.command)
         var isFailure = false
         let items = try batch.command.operations.map { operation in
-            let verdict = try batch.limit(try seen.refusal(of: operation) ?? judge(operation, batch), in: self)
+            let verdict = try batch.limit(try seen.refusal(of: operation) ?? judge(operation, batch), in: transaction)
             if verdict.isFailure { isFailure = true }
-            let item = try write(verdict, batch: batch)
+            let item = try RecordWriter(transaction).write(verdict, batch: batch)
             // A deletion may have taken others along.
             batch.growth?.used = batch.database.row?.used ?? .zero
             return item
@@ -120,8 +124,8 @@ extension RecordTransaction {
     }
 
     private func judge(_ operation: RecordChange, _ batch: Batch) throws -> Verdict {
-        let row = try batch.zone.flatMap { try rows.record(zoneID: $0.row.id, name: operation.recordName) }
-        return try judge(operation, JudgedRecord(batch: batch, row: row))
+        let row = try batch.zone.flatMap { try transaction.rows.record(zoneID: $0.row.id, name: operation.recordName) }
+        return try Judgement(transaction).judge(operation, JudgedRecord(batch: batch, row: row))
     }
 }
 

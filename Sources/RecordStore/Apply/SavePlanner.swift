@@ -1,39 +1,33 @@
 import Authorization
 import RecordModel
 
-extension RecordTransaction {
-    /// Checks the values and merges them onto the stored fields where there are any.
-    func planSave(_ operation: RecordChange, type: InstalledType, _ judged: JudgedRecord) throws -> Verdict {
-        let zone = judged.batch.command.zone
+/// Plans saves: what the record, its index rows and its references are to be, and whether they may.
+struct SavePlanner: TransactionPart {
+    let transaction: RecordTransaction
+
+    /// What a save makes of a record, and whether it may.
+    func plan(_ operation: RecordChange, type: InstalledType, _ judged: JudgedRecord) throws -> Verdict {
         let body = try judged.row.flatMap { $0.isDeleted ? nil : try decodeBody($0.body) }
         let stored = judged.live == nil ? nil : body.map(type.visible)
-        let merges = operation.kind == .update || operation.kind == .forceUpdate
-        var fields = merges ? stored ?? Fields() : Fields()
-        if type.isUsers { fields[RecordType.rolesField] = stored?[RecordType.rolesField] }
-        for change in operation.fields {
-            if let error = ValueRules.refusal(of: change, type: type, zone: zone) { return .fail(error, nil) }
-            if type.isUsers && change.name == RecordType.rolesField {
-                guard change.value == stored?[change.name] else { return .fail(UsersRules.rolesAreFixed, nil) }
-            }
-            fields[change.name] = change.value
+        let fields: Fields
+        switch merge(operation, onto: stored, type: type, zone: judged.batch.command.zone) {
+        case .success(let merged): fields = merged
+        case .failure(let error): return .fail(error, nil)
         }
-        if let refusal = RecordChange.refusal(ofRecordBytes: fields.sizeBytes) { return .fail(refusal, nil) }
         let mayHaveEdges = type.hasReferences || type.hasStrayFields || (judged.live == nil && body != nil)
         let storedEdges = mayHaveEdges ? body.map(Edge.all) ?? [] : []
         let edges = type.hasReferences ? Edge.all(in: fields) : []
         if !edges.isEmpty {
-            if let error = try refusal(of: operation, storedEdges: storedEdges, edges: edges, judged) {
+            if let error = try EdgeTable(transaction).refusal(
+                of: operation, storedEdges: storedEdges, edges: edges, judged)
+            {
                 return .fail(error, nil)
             }
         }
         let newBody = encodeBody(fields)
         let tellsFields = stored != nil && mayTell(fields, of: type, after: operation, judged)
         guard !tellsFields || judged.batch.takeAnswerBytes(newBody.count) else {
-            return .fail(
-                .init(
-                    .badRequest,
-                    "the records of this request are together too large for one answer: send them in several requests"),
-                nil)
+            return .fail(Self.answerIsTooLarge, nil)
         }
         let indexes = try planIndexes(of: fields, named: operation.recordName, type: type, stored: stored, judged)
         if let refusal = refusal(of: indexes, in: judged.batch) { return .fail(refusal, nil) }
@@ -41,14 +35,34 @@ extension RecordTransaction {
             QuotaAmounts(
                 bytes: Int64(operation.recordName.utf8.count + newBody.count), records: 1,
                 assets: fields.assets.countedBytes)
-            + QuotaAmounts(bytes: counted.containsRecord(judged.row?.id ?? .max) ? RowBytes.record : 0)
-            - (judged.row.map { counted.size(of: $0, body?.assets ?? []) } ?? .zero)
+            + QuotaAmounts(bytes: transaction.counted.containsRecord(judged.row?.id ?? .max) ? RowBytes.record : 0)
+            - (judged.row.map { transaction.counted.size(of: $0, body?.assets ?? []) } ?? .zero)
         return .save(
             PlannedSave(
                 name: operation.recordName, type: type, row: judged.row, storedFields: stored, fields: fields,
                 body: newBody, storedEdges: storedEdges, edges: edges, storedAssets: body?.assets ?? [],
                 assets: fields.assets, tellsFields: tellsFields, rowGrowth: rowGrowth, indexes: indexes,
-                indexGrowth: counted.isNone ? 0 : indexes.reduce(0) { $0 + $1.growth }))
+                indexGrowth: transaction.counted.isNone ? 0 : indexes.reduce(0) { $0 + $1.growth }))
+    }
+
+    private static let answerIsTooLarge = ServiceError(
+        .badRequest, "the records of this request are together too large for one answer: send them in several requests")
+
+    /// Checks the values and merges them onto the stored fields where there are any.
+    private func merge(
+        _ operation: RecordChange, onto stored: Fields?, type: InstalledType, zone: ZoneKey
+    ) -> Result<Fields, ServiceError> {
+        let merges = operation.kind == .update || operation.kind == .forceUpdate
+        var fields = merges ? stored ?? Fields() : Fields()
+        if type.isUsers { fields[RecordType.rolesField] = stored?[RecordType.rolesField] }
+        for change in operation.fields {
+            if let error = ValueRules.refusal(of: change, type: type, zone: zone) { return .failure(error) }
+            if type.isUsers && change.name == RecordType.rolesField && change.value != stored?[change.name] {
+                return .failure(UsersRules.rolesAreFixed)
+            }
+            fields[change.name] = change.value
+        }
+        return RecordChange.refusal(ofRecordBytes: fields.sizeBytes).map(Result.failure) ?? .success(fields)
     }
 
     /// The index rows of a saved record. Those of system fields have their final size, and get their values on writing.
@@ -56,9 +70,9 @@ extension RecordTransaction {
         of fields: Fields, named name: String, type: InstalledType, stored: Fields?, _ judged: JudgedRecord
     ) throws -> [PlannedIndexRows] {
         if type.indexes.isEmpty { return [] }
-        let caller = Stamp(timestamp: stamp, user: judged.caller.stampName)
+        let caller = Stamp(timestamp: transaction.stamp, user: judged.caller.stampName)
         let before = try stored.flatMap { stored in
-            try judged.row.map { try indexedRecord($0, fields: stored) }
+            try judged.row.map { try transaction.indexedRecord($0, fields: stored) }
         }
         let after = IndexedRecord(
             name: name, sequence: 0, created: before?.created ?? caller, modified: caller, fields: fields)
@@ -69,8 +83,8 @@ extension RecordTransaction {
 
     /// Why the record or the request has too many index rows.
     private func refusal(of indexes: [PlannedIndexRows], in batch: Batch) -> ServiceError? {
-        if level >= .countedRows, let refusal = indexes.refusal { return refusal }
-        return level >= .boundedRows ? batch.takeRows(indexes.reduce(1) { $0 + $1.changedRows }) : nil
+        if transaction.level >= .countedRows, let refusal = indexes.refusal { return refusal }
+        return transaction.level >= .boundedRows ? batch.takeRows(indexes.reduce(1) { $0 + $1.changedRows }) : nil
     }
 
     /// Whether the client does not know all of the fields that a record has now, and may read them.

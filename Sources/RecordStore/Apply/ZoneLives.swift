@@ -2,24 +2,27 @@ import Authorization
 import GRDB
 import RecordModel
 
-extension RecordTransaction {
-    func modifyZone(_ command: ModifyZone) throws -> RecordOutcome {
+/// Makes zones and takes them away, in a transaction.
+struct ZoneLives: TransactionPart {
+    let transaction: RecordTransaction
+
+    func run(_ command: ModifyZone) throws -> RecordOutcome {
         let key = command.zone
-        if let earlier = try IdempotencyTable(self).earlierOutcome(of: command) { return earlier }
-        let installed = try openDatabase(key.database).version
+        if let earlier = try IdempotencyTable(transaction).earlierOutcome(of: command) { return earlier }
+        let installed = try transaction.openDatabase(key.database).version
         guard installed >= command.schemaVersion else { return .needsSchema(installed: installed) }
         if let refusal = command.refusal { return .refused(refusal) }
         let outcome = try perform(command)
         if let idempotency = command.idempotency {
-            try IdempotencyTable(self).remember(
-                RememberedOutcome(outcome, at: level), of: idempotency, in: key.database)
+            try IdempotencyTable(transaction).remember(
+                RememberedOutcome(outcome, at: transaction.level), of: idempotency, in: key.database)
         }
         return outcome
     }
 
     private func perform(_ command: ModifyZone) throws -> RecordOutcome {
         let key = command.zone
-        let live = try openZone(key)
+        let live = try transaction.openZone(key)
         switch command.kind {
         case .create:
             if live == nil, let refusal = try refusalOfZone(in: key.database) { return .refused(refusal) }
@@ -32,7 +35,7 @@ extension RecordTransaction {
     }
 
     private func refusalOfZone(in database: DatabaseKey) throws -> ServiceError? {
-        let count = try openDatabase(database).row?.zones ?? 0
+        let count = try transaction.openDatabase(database).row?.zones ?? 0
         guard count >= Limits.zonesPerDatabaseMax else { return nil }
         return ServiceError(
             .badRequest, "the database has \(count) zones on this shard, which is the most there may be: delete some"
@@ -40,16 +43,16 @@ extension RecordTransaction {
     }
 
     private func makeCustomZone(_ key: ZoneKey) throws -> OpenZone {
-        let zone = try makeZone(key)
+        let zone = try transaction.makeZone(key)
         zone.database.row?.zones += 1
-        try touch(zone)
-        try matcher.note(zone, type: nil)
+        try transaction.touch(zone)
+        try transaction.matcher.note(zone, type: nil)
         return zone
     }
 
     private func retire(_ zone: OpenZone) throws {
-        try touch(zone)
-        try matcher.note(zone, type: nil)
+        try transaction.touch(zone)
+        try transaction.matcher.note(zone, type: nil)
         try Invariant.check(!zone.key.isDefault, "the default zone \(zone.row.id) would be deleted")
         try Invariant.check(
             zone.database.row.map { $0.zones > 0 } ?? false, "the database of zone \(zone.row.id) counts no zone")
@@ -57,13 +60,13 @@ extension RecordTransaction {
         let used = zone.row.used
         // Its rows take room until maintenance has removed them; its files count as given up at once.
         zone.count(
-            .zero - (counted.isNone ? used : QuotaAmounts(records: used.records, assets: used.assets)))
+            .zero - (transaction.counted.isNone ? used : QuotaAmounts(records: used.records, assets: used.assets)))
         // The whole row is written: what it says must not depend on how commands were grouped.
-        try write(zone)
+        try transaction.write(zone)
         try db.run("UPDATE zone SET state = 1 WHERE id = ?", zone.row.id)
         try db.checkOneRow("the deletion of zone \(zone.row.id)")
-        zones[zone.key] = nil
-        hasJobs = true
+        transaction.zones[zone.key] = nil
+        transaction.hasJobs = true
     }
 
     /// Takes every zone of a container environment away, default zones too, and forgets what requests did to them.
@@ -75,7 +78,7 @@ extension RecordTransaction {
             "DELETE FROM idempotency WHERE database IN (SELECT id FROM database WHERE schema = ?)",
             "DELETE FROM idempotency_use WHERE database IN (SELECT id FROM database WHERE schema = ?)",
             """
-            UPDATE zone SET state = 1, changed_at = 0, \(counted.isNone ? "bytes = 0, " : "")records = 0
+            UPDATE zone SET state = 1, changed_at = 0, \(transaction.counted.isNone ? "bytes = 0, " : "")records = 0
             WHERE state = 0 AND database IN (SELECT id FROM database WHERE schema = ?)
             """,
             """
@@ -99,6 +102,6 @@ extension RecordTransaction {
         ] {
             try db.run(sql, schemaID)
         }
-        hasJobs = true
+        transaction.hasJobs = true
     }
 }

@@ -32,9 +32,12 @@ struct Edge: Hashable {
     var targetValue: any SQLValue { String(decoding: target, as: UTF8.self) }
 }
 
-extension RecordTransaction {
+/// The references with an action that records have, in a transaction.
+struct EdgeTable: TransactionPart {
+    let transaction: RecordTransaction
+
     /// Whether records of the zone refer to others with an action.
-    func hasEdges(_ zone: OpenZone) throws -> Bool {
+    func isUsed(in zone: OpenZone) throws -> Bool {
         if let known = zone.hasEdges { return known }
         let found = try db.first("SELECT 1 FROM edge WHERE zone = ? LIMIT 1", zone.row.id) { _ in true }
         zone.hasEdges = found ?? false
@@ -42,14 +45,14 @@ extension RecordTransaction {
     }
 
     /// Writes the edges that differ between two versions of a record.
-    func updateEdges(zone: OpenZone, recordID: Int64, from old: [Edge], to new: [Edge], sequence: Int64) throws {
+    func update(zone: OpenZone, recordID: Int64, from old: [Edge], to new: [Edge], sequence: Int64) throws {
         if old.isEmpty && new.isEmpty { return }
         if !new.isEmpty { zone.hasEdges = true }
-        try updateEdges(zoneID: zone.row.id, recordID: recordID, from: old, to: new, sequence: sequence)
+        try update(zoneID: zone.row.id, recordID: recordID, from: old, to: new, sequence: sequence)
     }
 
     /// The same for a zone that may be retired.
-    func updateEdges(zoneID: Int64, recordID: Int64, from old: [Edge], to new: [Edge], sequence: Int64) throws {
+    func update(zoneID: Int64, recordID: Int64, from old: [Edge], to new: [Edge], sequence: Int64) throws {
         let kept = Set(old).intersection(new)
         for edge in old where !kept.contains(edge) {
             try db.run(
@@ -105,7 +108,8 @@ extension RecordTransaction {
 
     private func isThere(_ reference: Reference, from name: String, _ batch: Batch) throws -> Bool {
         if Array(reference.recordName.utf8) == Array(name.utf8) { return true }
-        guard let zone = batch.zone, let row = try rows.record(zoneID: zone.row.id, name: reference.recordName)
+        guard let zone = batch.zone,
+            let row = try transaction.rows.record(zoneID: zone.row.id, name: reference.recordName)
         else { return false }
         return !row.isDeleted && batch.schema.byID[row.typeID] != nil
     }

@@ -1,0 +1,123 @@
+import GRDB
+import RecordModel
+
+/// The rows of records in indexes, in a transaction.
+struct IndexTable: TransactionPart {
+    let transaction: RecordTransaction
+
+    /// Writes the index rows that differ between two versions of a record; nil is no record.
+    /// - Returns: the bytes by which what counts in the zone's quota grew.
+    func update(
+        _ type: InstalledType, zoneID: Int64, recordID: Int64, from before: IndexedRecord?, to after: IndexedRecord?
+    ) throws -> Int64 {
+        try type.indexes.reduce(0) { growth, index in
+            try growth
+                + update(
+                    index, zoneID: zoneID, recordID: recordID, from: before?.keys(in: index), to: after?.keys(in: index)
+                )
+        }
+    }
+
+    /// The same for one index.
+    func update(
+        _ index: InstalledIndex, zoneID: Int64, recordID: Int64, from old: [IndexKey]?, to new: [IndexKey]?
+    ) throws -> Int64 {
+        if old == new { return 0 }
+        var growth: Int64 = 0
+        if let old {
+            if old.isEmpty { growth -= try remove(index.id, zoneID: zoneID, nil, recordID) }
+            for key in IndexKey.missing(of: old, in: new ?? []) {
+                growth -= try remove(index.id, zoneID: zoneID, key, recordID)
+            }
+        }
+        if let new {
+            if new.isEmpty { growth += try add(index.id, zoneID: zoneID, nil, recordID) }
+            for key in IndexKey.missing(of: new, in: old ?? []) {
+                growth += try add(index.id, zoneID: zoneID, key, recordID)
+            }
+        }
+        return growth
+    }
+
+    /// - Parameter key: nil for the row that says that the record lacks the field.
+    /// - Returns: the bytes that the row counts for; 0 where it was there already.
+    private func add(_ index: Int64, zoneID: Int64, _ key: IndexKey?, _ recordID: Int64) throws -> Int64 {
+        switch key {
+        case nil: try transaction.statements.insertMissing.run(index, zoneID, recordID)
+        case .number(let number)?: try transaction.statements.insertNumber.run(index, zoneID, number, recordID)
+        case .bytes(let bytes)?: try transaction.statements.insertBytes.run(index, zoneID, bytes, recordID)
+        }
+        return bytesOfChangedRow(index, zoneID: zoneID, key, recordID)
+    }
+
+    /// - Returns: the bytes that the row counted for; 0 without a row.
+    func remove(_ index: Int64, zoneID: Int64, _ key: IndexKey?, _ recordID: Int64) throws -> Int64 {
+        switch key {
+        case nil: try transaction.statements.deleteMissing.run(index, zoneID, recordID)
+        case .number(let number)?: try transaction.statements.deleteNumber.run(index, zoneID, number, recordID)
+        case .bytes(let bytes)?: try transaction.statements.deleteBytes.run(index, zoneID, bytes, recordID)
+        }
+        return bytesOfChangedRow(index, zoneID: zoneID, key, recordID)
+    }
+
+    private func bytesOfChangedRow(_ index: Int64, zoneID: Int64, _ key: IndexKey?, _ recordID: Int64) -> Int64 {
+        if transaction.counted.isNone || db.changesCount == 0 { return 0 }
+        let table: RowPlace.Table =
+            switch key {
+            case nil: .indexMissing
+            case .number?: .indexNumber
+            case .bytes?: .indexBytes
+            }
+        let place = RowPlace(table, field: index, zone: zoneID, key: key, row: recordID)
+        return transaction.counted.contains(place) ? key?.rowBytes ?? RowBytes.index : 0
+    }
+}
+
+extension IndexKey {
+    /// The keys of one array that another has not; both are ascending and without repetition, as is the result.
+    static func missing(of keys: [IndexKey], in others: [IndexKey]) -> [IndexKey] {
+        if others.isEmpty { return keys }
+        var place = 0
+        return keys.filter { key in
+            while place < others.count, others[place] < key { place += 1 }
+            return place == others.count || others[place] != key
+        }
+    }
+}
+
+/// What a record's index rows are made from.
+struct IndexedRecord {
+    var name: String
+    var sequence: Int64
+    var created: Stamp
+    var modified: Stamp
+    var fields: Fields
+
+    /// The record's keys in one index, ascending; empty without a value.
+    func keys(in index: InstalledIndex) -> [IndexKey] {
+        switch index.purpose {
+        case .values: valueKeys(in: index)
+        case .tokens: Tokenizer.tokens(of: fields[index.name]).map(IndexKey.bytes)
+        case .cells: locationKeys(fields[index.name])
+        }
+    }
+
+    /// A list of locations has no cells; the schema gives it no such index.
+    private func locationKeys(_ value: FieldValue?) -> [IndexKey] {
+        guard case .location(let location)? = value, let cell = LocationCell(location) else { return [] }
+        return [.number(cell.value)]
+    }
+
+    private func valueKeys(in index: InstalledIndex) -> [IndexKey] {
+        guard let system = index.system else { return index.type.indexKeys(fields[index.name]) }
+        return switch system {
+        case .recordID: [.bytes(Array(name.utf8))]
+        case .createTime: [.number(created.timestamp)]
+        case .modTime: [.number(modified.timestamp)]
+        case .createdBy: [.bytes(Array(created.user.utf8))]
+        case .modifiedBy: [.bytes(Array(modified.user.utf8))]
+        case .etag: [.number(sequence)]
+        case .parent: index.type.indexKeys(fields[SystemField.parent.rawValue])
+        }
+    }
+}
