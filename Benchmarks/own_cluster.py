@@ -114,7 +114,7 @@ class OwnCluster:
                     await asyncio.sleep(0.2)
         while True:
             status = await self.admin("GET", "status")
-            if all(each.get("featureLevel") == status["featureLevelMax"] for each in status["replicas"]):
+            if all(each.get("featureLevel") == status.get("featureLevelMax") for each in status["replicas"]):
                 return
             await asyncio.sleep(0.2)
 

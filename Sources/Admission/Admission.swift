@@ -32,11 +32,10 @@ package enum Admission {
             }
             return Admitted(caller: Caller(user: nil), apiToken: token)
         }
-        let (accountID, use) = try session.use(in: target.container, now: now)
-        var admitted = Admitted(
-            caller: caller(accountID, for: target, in: directory), apiToken: token, accountID: accountID,
-            session: use)
-        admitted.accountName = session.known?.accountName
+        let (known, accountID, use) = try session.use(in: target.container, now: now)
+        let caller = caller(accountID, named: known.userRecordName, for: target, in: directory)
+        var admitted = Admitted(caller: caller, apiToken: token, accountID: accountID, session: use)
+        admitted.accountName = known.accountName
         return admitted
     }
 
@@ -117,11 +116,12 @@ package enum Admission {
     }
 
     /// A user as a container knows them, with their roles.
+    /// - Parameter name: the user's record name, where it is known already.
     package static func caller(
-        _ accountID: String, for target: Target, in directory: DirectorySnapshot
+        _ accountID: String, named name: String? = nil, for target: Target, in directory: DirectorySnapshot
     ) -> Caller {
         Caller(
-            user: Account.userRecordName(accountID: accountID, container: target.container),
+            user: name ?? Account.userRecordName(accountID: accountID, container: target.container),
             customRoles: directory.roles(
                 of: accountID, container: target.container, environment: target.environment))
     }

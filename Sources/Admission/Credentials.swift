@@ -131,11 +131,13 @@ package struct PresentedSession: Sendable {
     /// Whether this cluster signed the token: it is one of a sign-in, however long ago that ended.
     package var isOfSignIn: Bool { issued != nil }
 
-    /// The session's account in a container, and how its token is replaced; nil if it stays.
+    /// The session and its account in a container, and how its token is replaced; nil if it stays.
     /// - Throws: `AUTHENTICATION_REQUIRED` where the session is unknown there, over or expired.
-    func use(in container: String, now: Int64) throws(ServiceError) -> (accountID: String, use: SessionUse?) {
-        guard let token = known?.token, let accountID = token.kind.accountID, let expires = token.kind.expires,
-            Bytewise(token.kind.container) == Bytewise(container)
+    func use(
+        in container: String, now: Int64
+    ) throws(ServiceError) -> (Session, accountID: String, use: SessionUse?) {
+        guard let known, let accountID = known.token.kind.accountID, let expires = known.token.kind.expires,
+            Bytewise(known.token.kind.container) == Bytewise(container)
         else {
             throw ServiceError(
                 .authenticationRequired,
@@ -145,6 +147,6 @@ package struct PresentedSession: Sendable {
             throw ServiceError(
                 .authenticationRequired, "request needs authorization: the ckWebAuthToken has expired")
         }
-        return (accountID, issued.map { SessionUse(sessionID: token.id, issued: $0, expires: expires) })
+        return (known, accountID, issued.map { SessionUse(sessionID: known.token.id, issued: $0, expires: expires) })
     }
 }

@@ -27,7 +27,8 @@ package struct Caller: Hashable, Sendable, WireCodable {
         var names = customRoles.filter { BuiltInRole(rawValue: $0) == nil }
         names.append(BuiltInRole.world.rawValue)
         if user != nil { names.append(BuiltInRole.signedIn.rawValue) }
-        roles = Set(names).sorted()
+        // Two are never the same.
+        roles = names.count > 2 ? Set(names).sorted() : names.sorted()
     }
 
     /// What the stamp of a record says where an anonymous caller wrote it.

@@ -18,9 +18,18 @@ package enum SessionKey: Hashable, Sendable {
 /// A session as requests need it. Nothing of it changes while it lasts.
 package struct Session: Hashable, Sendable {
     /// Of one of the two kinds that are sessions.
-    package var token: Token
+    package let token: Token
     /// For the audit log.
-    package var accountName: String
+    package let accountName: String
+    /// The user's record name in the token's container; made once, as each request needs it.
+    package let userRecordName: String
+
+    package init(token: Token, accountName: String) {
+        self.token = token
+        self.accountName = accountName
+        userRecordName = Account.userRecordName(
+            accountID: token.kind.accountID ?? "", container: token.kind.container)
+    }
 }
 
 /// The sessions that were used last on this node. A value.

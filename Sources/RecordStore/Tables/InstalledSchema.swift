@@ -148,6 +148,7 @@ struct IndexDesign: Hashable, Sendable {
 
     /// The indexes that a field calls for; empty where its options mean nothing for its type.
     static func all(of field: FieldDefinition) -> [IndexDesign] {
+        if field.indexes.isEmpty { return [] }
         let system = SystemField(rawValue: field.name)
         if field.isSystem && system == nil { return [] }
         let type = system?.type ?? field.type

@@ -236,14 +236,15 @@ struct AnswerHeaders: Sendable {
         var headers = HTTPFields()
         headers[.contentType] = reply.contentType
         headers[Self.requestUUID] = uuid
-        switch readers {
-        case .any: headers[.accessControlAllowOrigin] = "*"
-        case .only(let origin):
-            headers[.accessControlAllowOrigin] = origin
-            headers[.vary] = "Origin"
-        case .none: headers[.vary] = "Origin"
-        }
-        if headers[.accessControlAllowOrigin] != nil {
+        let pages: String? =
+            switch readers {
+            case .any: "*"
+            case .only(let origin): origin
+            case .none: nil
+            }
+        if pages != "*" { headers[.vary] = "Origin" }
+        if let pages {
+            headers[.accessControlAllowOrigin] = pages
             headers[.accessControlAllowMethods] = "GET, POST, PUT, DELETE"
             headers[.accessControlAllowHeaders] =
                 "Content-Type, Idempotency-Key, If-Range, Last-Event-ID, Range, Traceparent"
