@@ -51,7 +51,7 @@ package enum UsageCounts {
     /// - Parameter level: the feature level in force: it says which rows count.
     /// - Throws: `DatabaseError` on an I/O error.
     package static func page(_ request: UsageRequest, level: FeatureLevel, in db: Database) throws -> UsagePage {
-        request.detail == .sums ? try sums(request, in: db) : try RecordTables.usage(request, level: level, in: db)
+        request.detail == .sums ? try sums(request, in: db) : try databases(request, level: level, in: db)
     }
 
     /// A zone as a request asks for it.

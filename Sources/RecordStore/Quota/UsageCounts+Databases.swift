@@ -1,7 +1,7 @@
 package import GRDB
 package import RecordModel
 
-extension RecordTables {
+extension UsageCounts {
     /// How much the databases of a container environment, or one of them, hold on this shard: a page, by scope, owner
     /// and zone.
     ///
@@ -9,7 +9,7 @@ extension RecordTables {
     /// or records than one page takes, a database goes on in the next; each part tells the whole database's counters.
     /// - Parameter level: the feature level in force: it says which rows count.
     /// - Throws: `DatabaseError` on an I/O error.
-    package static func usage(
+    package static func databases(
         _ request: UsageRequest, limits: UsageLimits = UsageLimits(),
         level: FeatureLevel = FeatureLevel.supported.upperBound, in db: Database
     ) throws -> UsagePage {
@@ -32,7 +32,7 @@ extension RecordTables {
                         break
                     }
                     let recount = try recounts?.zone(zone.id)
-                    usage.zones.append(try UsageCounts.zone(zone, name, recount, request, in: db))
+                    usage.zones.append(try self.zone(zone, name, recount, request, in: db))
                     zonesLeft -= 1
                     recordsLeft -= usage.zones.last?.countedRecords ?? 0
                 }
@@ -110,8 +110,8 @@ extension RecordTables {
 
     /// How much one database holds on this shard; nothing where the shard does not know it.
     /// - Throws: `DatabaseError` on an I/O error.
-    package static func usage(
-        of key: DatabaseKey, recount: Bool = false, level: FeatureLevel = FeatureLevel.supported.upperBound,
+    package static func database(
+        _ key: DatabaseKey, recount: Bool = false, level: FeatureLevel = FeatureLevel.supported.upperBound,
         in db: Database
     ) throws -> DatabaseUsage {
         let rows = Rows(db: db)
@@ -126,16 +126,6 @@ extension RecordTables {
             })
         usage.others = try recounts?.others(row.id) ?? .zero
         return usage
-    }
-
-    /// What the ledger of a database knows, at the shard where the ledger is; an empty one elsewhere.
-    /// - Throws: `DatabaseError` on an I/O error.
-    package static func ledger(of key: DatabaseKey, in db: Database) throws -> LedgerState {
-        let rows = Rows(db: db)
-        guard let schema = try rows.schema(key), let id = try rows.databaseID(key, schemaID: schema.id) else {
-            return LedgerState()
-        }
-        return try LedgerState(id, in: db)
     }
 }
 
