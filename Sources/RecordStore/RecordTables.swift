@@ -2,11 +2,12 @@ package import GRDB
 package import RecordModel
 import Synchronization
 
-/// The record tables of one shard database: deterministic apply, and reads.
+/// The record tables of one shard database, and deterministic apply.
 ///
 /// One value belongs to one open database file, and holds nothing but a cache of schemas that the tables also hold.
-/// Apply runs inside the caller's transaction, which also records the applied index; reads run on any connection, in a
-/// snapshot. Every decodable command has an outcome; only I/O errors and corruption throw, and stop the replica.
+/// Apply runs inside the caller's transaction, which also records the applied index; reads (`RecordReads`,
+/// `ChangeReads`) run on any connection, in a snapshot. Every decodable command has an outcome; only I/O errors and
+/// corruption throw, and stop the replica.
 package final class RecordTables: Sendable {
     /// Schemas by row, version and revision, whose content never changes.
     private let schemas = Mutex<[SchemaVersion: InstalledSchema]>([:])
