@@ -118,7 +118,7 @@ struct FeedBenchmark {
         while true {
             let request = ZoneChangesRequest(
                 zone: zone, schemaVersion: 1, caller: caller, token: token, limit: pageSize, isReverse: isReverse)
-            guard case .found(let page) = try tables.zoneChanges(request, in: db) else { return count }
+            guard case .found(let page) = try ChangeReads(tables, in: db).zoneChanges(request) else { return count }
             count += page.records.count
             token = page.token
             if !page.moreComing { return count }

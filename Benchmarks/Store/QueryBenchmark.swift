@@ -39,7 +39,7 @@ struct QueryBenchmark: ParsableCommand {
             let request = RecordQuery(
                 zone: BenchmarkWorld.zone, schemaVersion: 1, caller: BenchmarkWorld.caller, query: question.query,
                 limit: page, explains: explain)
-            guard case .found(let found) = try world.tables.query(request, in: db) else {
+            guard case .found(let found) = try RecordReads(world.tables, in: db).query(request) else {
                 throw ValidationError("refused: \(question.title)")
             }
             let expected = try question.handWritten(db)
@@ -47,7 +47,7 @@ struct QueryBenchmark: ParsableCommand {
             else {
                 throw ValidationError("\(question.title): \(found.records.count) records, by hand \(expected.count)")
             }
-            let ours = try median { _ = try world.tables.query(request, in: db) }
+            let ours = try median { _ = try RecordReads(world.tables, in: db).query(request) }
             let handWritten = try median { _ = try question.handWritten(db) }
             return ((ours, found.records.count), handWritten, found.explanation)
         }

@@ -2,11 +2,12 @@ package import GRDB
 package import RecordModel
 import Synchronization
 
-/// The record tables of one shard database: deterministic apply, and reads.
+/// The record tables of one shard database, and deterministic apply.
 ///
 /// One value belongs to one open database file, and holds nothing but a cache of schemas that the tables also hold.
-/// Apply runs inside the caller's transaction, which also records the applied index; reads run on any connection, in a
-/// snapshot. Every decodable command has an outcome; only I/O errors and corruption throw, and stop the replica.
+/// Apply runs inside the caller's transaction, which also records the applied index; reads (`RecordReads`,
+/// `ChangeReads`) run on any connection, in a snapshot. Every decodable command has an outcome; only I/O errors and
+/// corruption throw, and stop the replica.
 package final class RecordTables: Sendable {
     /// Schemas by row, version and revision, whose content never changes.
     private let schemas = Mutex<[SchemaVersion: InstalledSchema]>([:])
@@ -58,50 +59,6 @@ package final class RecordTables: Sendable {
 }
 
 extension RecordTables {
-    /// The zones of a database that live in this shard and were written to or created, by name in byte order.
-    package static func zones(of database: DatabaseKey, in db: Database) throws -> [ZoneState] {
-        let rows = Rows(db: db)
-        guard let schema = try rows.schema(database),
-            let databaseID = try rows.databaseID(database, schemaID: schema.id)
-        else { return [] }
-        return try db.all(
-            "SELECT \(ZoneRow.columns), z.name FROM zone z WHERE z.database = ? AND z.state = 0 ORDER BY z.name",
-            databaseID
-        ) { ZoneRow($0).described(as: $0.text(ZoneRow.columnCount)) }
-    }
-
-    /// One zone; nil if it does not live here. A default zone always lives.
-    package static func zone(_ key: ZoneKey, in db: Database) throws -> ZoneState? {
-        let rows = Rows(db: db)
-        if let schema = try rows.schema(key.database),
-            let databaseID = try rows.databaseID(key.database, schemaID: schema.id),
-            let zone = try rows.latestZone(databaseID: databaseID, name: key.name), zone.state == ZoneLife.live
-        {
-            return zone.described(as: key.name)
-        }
-        return key.isDefault ? ZoneState(name: key.name, incarnation: 0, sequence: 0) : nil
-    }
-
-    /// The same for a node that holds a schema version: a shard with a lower one may hold zones that a reset took away.
-    /// - Returns: `.found` or `.needsSchema`.
-    package static func zones(
-        of database: DatabaseKey, schemaVersion: UInt64, in db: Database
-    ) throws -> ReadOutcome<[ZoneState]> {
-        let installed = try Rows(db: db).schema(database)?.version ?? 0
-        guard installed >= schemaVersion else { return .needsSchema(installed: installed) }
-        return .found(try zones(of: database, in: db))
-    }
-
-    /// The same for a node that holds a schema version: a shard with a lower one may hold zones that a reset took away.
-    /// - Returns: `.found` or `.needsSchema`.
-    package static func zone(
-        _ key: ZoneKey, schemaVersion: UInt64, in db: Database
-    ) throws -> ReadOutcome<ZoneState?> {
-        let installed = try Rows(db: db).schema(key.database)?.version ?? 0
-        guard installed >= schemaVersion else { return .needsSchema(installed: installed) }
-        return .found(try zone(key, in: db))
-    }
-
     /// Gives every zone and database of a restored shard a new incarnation, so that tags, tokens and cursors of the
     /// lost future are recognised. What has an incarnation that is not below `value` keeps it. `value` must be above
     /// every incarnation that the lost future may have given.

@@ -46,8 +46,8 @@ struct AssetTests {
         try save(shard, "b", ("photo", .asset(first)))
         #expect(try counts(shard) == [first: 3, second: 1])
         #expect(try shard.used()?.assets == 330)
-        #expect(try shard.queue.read { try RecordTables.namedAssets(after: nil, limit: 9, in: $0) } == [first, second])
-        #expect(try shard.queue.read { try RecordTables.namedAssets(after: first, limit: 9, in: $0) } == [second])
+        #expect(try shard.queue.read { try AssetTables.named(after: nil, limit: 9, in: $0) } == [first, second])
+        #expect(try shard.queue.read { try AssetTables.named(after: first, limit: 9, in: $0) } == [second])
     }
 
     @Test("a count that no record made is told where files are compared")
@@ -57,7 +57,7 @@ struct AssetTests {
         for sql in ["UPDATE asset SET size = -1", "UPDATE asset SET size = 5, sha256 = x'01'"] {
             try shard.queue.write { try $0.execute(sql: sql) }
             #expect(throws: WireError.self) {
-                try shard.queue.read { try RecordTables.namedAssets(after: nil, limit: 9, in: $0) }
+                try shard.queue.read { try AssetTables.named(after: nil, limit: 9, in: $0) }
             }
         }
     }
@@ -120,7 +120,7 @@ struct AssetTests {
     func grace() throws {
         let shard = try fixture()
         let grace = AssetReference.graceMilliseconds
-        func isKept() throws -> Bool { try shard.queue.read { try RecordTables.countsAsset(first.sha256, in: $0) } }
+        func isKept() throws -> Bool { try shard.queue.read { try AssetTables.keeps(first.sha256, in: $0) } }
         try save(shard, "a", ("photo", .asset(first)))
         try save(shard, "a", ("photo", nil))
         try shard.setTime(1_000 + grace - 1)

@@ -171,7 +171,7 @@ struct CountedRowsTests {
         try save(Fixture.work, at: old, key: key, .make(.forceDelete, "r0"))
         try zone(.delete, home, at: old)
         let before = try shard.queue.read {
-            try RecordTables.usage(of: Fixture.annsData, recount: true, level: old, in: $0)
+            try UsageCounts.database(Fixture.annsData, recount: true, level: old, in: $0)
         }
         #expect(before.used == before.recount && before.used.records == 8 && before.others == .zero)
         #expect(try shard.queue.write { try RecordTables.raise(from: old, to: .countedRows, in: $0) })

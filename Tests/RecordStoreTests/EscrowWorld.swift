@@ -130,7 +130,7 @@ struct EscrowWorld {
                 row.map { QuotaAmounts(bytes: $0[column], records: $0[column + 1]) } ?? .zero
             }
             return Share(
-                usage: try RecordTables.usage(of: key, recount: recount, in: db), received: amounts(0),
+                usage: try UsageCounts.database(key, recount: recount, in: db), received: amounts(0),
                 returned: amounts(2))
         }
     }

@@ -25,7 +25,7 @@ struct FeedTests {
         let request = ZoneChangesRequest(
             zone: zone, schemaVersion: version, caller: caller, token: token, limit: limit, isReverse: reverse,
             recordTypes: types)
-        return try shard.queue.read { try shard.tables.zoneChanges(request, in: $0) }
+        return try shard.queue.read { try ChangeReads(shard.tables, in: $0).zoneChanges(request) }
     }
 
     func found(_ outcome: ReadOutcome<ZoneChangesPage>) throws -> ZoneChangesPage {
@@ -202,7 +202,7 @@ struct FeedTests {
         let request = DatabaseChangesRequest(
             database: database, schemaVersion: 1, caller: caller, incarnation: page?.incarnation ?? 0,
             after: page?.position ?? 0, limit: limit)
-        return try shard.queue.read { try shard.tables.databaseChanges(request, in: $0) }
+        return try shard.queue.read { try ChangeReads(shard.tables, in: $0).databaseChanges(request) }
     }
 
     func foundZones(_ outcome: ReadOutcome<DatabaseChangesPage>) throws -> DatabaseChangesPage {

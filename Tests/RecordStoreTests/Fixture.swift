@@ -131,7 +131,7 @@ struct Fixture {
     }
 
     func lookup(_ name: String, in zone: ZoneKey, by caller: Caller = ann) throws -> RecordModel.Record? {
-        let found = try queue.read { try tables.lookup([name], zone: zone, caller: caller, in: $0) }
+        let found = try queue.read { try RecordReads(tables, in: $0).lookup([name], zone: zone, caller: caller) }
         guard case .found(let items) = found, case .record(let record) = items.first else { return nil }
         return record
     }
@@ -141,10 +141,9 @@ struct Fixture {
         cursor: [UInt8]? = nil
     ) throws -> ReadOutcome<QueryPage> {
         try queue.read {
-            try tables.query(
+            try RecordReads(tables, in: $0).query(
                 RecordQuery(
-                    zone: zone, schemaVersion: version, caller: caller, query: query, limit: limit, cursor: cursor),
-                in: $0)
+                    zone: zone, schemaVersion: version, caller: caller, query: query, limit: limit, cursor: cursor))
         }
     }
 

@@ -47,7 +47,7 @@ struct LogReaderTests {
 
     private func told() throws -> [JSONValue] {
         let page = try pair.home.queue.read {
-            try RecordTables.notifications(
+            try NotificationLog.page(
                 of: Self.webhook, since: nil, client: nil, hidden: NotificationLog.Hidden(), limit: 200, in: $0)
         }
         guard case .entries(let entries, _, false) = page else { return [] }

@@ -33,8 +33,10 @@ struct MaintenanceTests {
     }
 
     func states(_ field: String) throws -> [IndexState] {
-        try shard.queue.read { try shard.tables.indexStates(container: "app", environment: .production, in: $0) }
-            .filter { $0.type == "Note" && $0.field == field }
+        try shard.queue.read {
+            try IndexState.all(container: "app", environment: .production, from: shard.tables, in: $0)
+        }
+        .filter { $0.type == "Note" && $0.field == field }
     }
 
     @Test("a new index is built in parts while writes go on, and its state tells how far it is")
@@ -108,7 +110,7 @@ struct MaintenanceTests {
         try shard.apply(Fixture.install(2, next))
         let request = ZoneChangesRequest(zone: Fixture.work, schemaVersion: 2, caller: Fixture.ann)
         func entries() throws -> [RecordEntry] {
-            let outcome = try shard.queue.read { try shard.tables.zoneChanges(request, in: $0) }
+            let outcome = try shard.queue.read { try ChangeReads(shard.tables, in: $0).zoneChanges(request) }
             guard case .found(let page) = outcome else { return [] }
             return page.records
         }
@@ -167,7 +169,11 @@ struct MaintenanceTests {
         _ = try shard.one(Fixture.work, RecordChange(.create, "s", type: "Secret"))
         _ = try shard.one(Fixture.work, RecordChange(.create, "t", type: "Secret"))
         var request = ZoneChangesRequest(zone: Fixture.work, schemaVersion: 1, caller: Fixture.ann)
-        guard case .found(let before) = try shard.queue.read({ try shard.tables.zoneChanges(request, in: $0) }) else {
+        guard
+            case .found(let before) = try shard.queue.read({
+                try ChangeReads(shard.tables, in: $0).zoneChanges(request)
+            })
+        else {
             Issue.record("no page")
             return
         }
@@ -177,7 +183,7 @@ struct MaintenanceTests {
         // The name is free.
         #expect(try shard.modify(Fixture.work, version: 2, .make(.create, "t")).codes == [nil])
         try shard.maintain()
-        let outcome = try shard.queue.read { try shard.tables.zoneChanges(request, in: $0) }
+        let outcome = try shard.queue.read { try ChangeReads(shard.tables, in: $0).zoneChanges(request) }
         guard case .found(let page) = outcome else { Issue.record("\(outcome)"); return }
         let tag = ChangeTag(incarnation: 1, sequence: 4)
         #expect(page.records.last == .deleted(name: "s", type: nil, changeTag: tag))
@@ -205,7 +211,9 @@ struct MaintenanceTests {
         // A node that knows of the reset makes no zone on a shard that does not.
         let late = ModifyZone(.create, zone: Fixture.work, caller: Fixture.ann, time: 1, schemaVersion: 3)
         #expect(try shard.apply(.modifyZone(late)) == .needsSchema(installed: 2))
-        let zones = try shard.queue.read { try RecordTables.zones(of: Fixture.annsData, schemaVersion: 3, in: $0) }
+        let zones = try shard.queue.read {
+            try RecordReads(shard.tables, in: $0).zones(of: Fixture.annsData, schemaVersion: 3)
+        }
         #expect(zones == .needsSchema(installed: 2))
     }
 

@@ -92,7 +92,7 @@ struct NotificationBoundsTests {
         let other = DatabaseKey(container: "other", environment: .production, scope: .private, owner: "_ann")
         func otherPage(_ token: NotificationToken?) throws -> NotificationLog.Page {
             try pair.home.queue.read {
-                try RecordTables.notifications(
+                try NotificationLog.page(
                     of: other, since: token, client: nil, hidden: NotificationLog.Hidden(), limit: 10, in: $0)
             }
         }

@@ -79,7 +79,7 @@ struct Pair {
         _ token: NotificationToken? = nil, client: String? = nil, limit: Int = 200
     ) throws -> NotificationLog.Page {
         try home.queue.read {
-            try RecordTables.notifications(
+            try NotificationLog.page(
                 of: Self.subscriber, since: token, client: client, hidden: NotificationLog.Hidden(), limit: limit,
                 in: $0)
         }

@@ -21,7 +21,9 @@ struct QueryAnswerTests {
                 database: database, schemaVersion: 1, caller: caller, query: Query(recordType: "Note"), limit: 5,
                 cursor: cursor)
             guard
-                case .refused(let error) = try world.shard.queue.read({ try world.shard.tables.query(request, in: $0) })
+                case .refused(let error) = try world.shard.queue.read({
+                    try RecordReads(world.shard.tables, in: $0).query(request)
+                })
             else { return nil }
             return error.code
         }
@@ -44,7 +46,7 @@ struct QueryAnswerTests {
             ])
         let request = RecordQuery(
             zone: QueryWorld.key("a"), schemaVersion: 1, caller: Fixture.ann, query: query, limit: 200, explains: true)
-        let outcome = try world.shard.queue.read { try world.shard.tables.query(request, in: $0) }
+        let outcome = try world.shard.queue.read { try RecordReads(world.shard.tables, in: $0).query(request) }
         guard case .found(let page) = outcome, let explanation = page.explanation else {
             throw Unexpected("no explanation")
         }
@@ -122,7 +124,7 @@ struct QueryAnswerTests {
         let query = Query(recordType: "Note", sorts: [Sort(field: "half"), Sort(field: "rank", isAscending: false)])
         let request = RecordQuery(
             zone: Fixture.annsDefault, schemaVersion: 1, caller: Fixture.ann, query: query, limit: 3, explains: true)
-        let outcome = try world.shard.queue.read { try tables.query(request, in: $0) }
+        let outcome = try world.shard.queue.read { try RecordReads(tables, in: $0).query(request) }
         guard case .found(let page) = outcome, let explanation = page.explanation else { throw Unexpected("refused") }
         #expect(page.records.map { $0.fields["rank"] } == [.int64(2_999), .int64(2_998), .int64(2_997)])
         #expect(explanation.entriesExamined < 200 && explanation.recordsRead < 100)
@@ -139,7 +141,7 @@ struct QueryAnswerTests {
             let request = RecordQuery(
                 zone: Fixture.publicZone, schemaVersion: 1, caller: Fixture.bob, query: query, limit: 3,
                 explains: explains)
-            let outcome = try shard.queue.read { try shard.tables.query(request, in: $0) }
+            let outcome = try shard.queue.read { try RecordReads(shard.tables, in: $0).query(request) }
             if case .refused(let error) = outcome { #expect(error.code == .accessDenied && isRefused) }
             if case .found(let page) = outcome { #expect(page.records.isEmpty && !isRefused) }
         }

@@ -122,7 +122,9 @@ struct QueryWorkTests {
         var (ranks, sizes) = ([Int64](), [Int]())
         repeat {
             let outcome = try world.shard.queue.unsafeRead { db in
-                try QueryTuning.$current.withValue(tuning) { try world.shard.tables.query(request, in: db) }
+                try QueryTuning.$current.withValue(tuning) {
+                    try RecordReads(world.shard.tables, in: db).query(request)
+                }
             }
             guard case .found(let page) = outcome else { throw Unexpected("\(outcome)") }
             for item in page.items { if case .int64(let rank)? = item.record.fields["rank"] { ranks.append(rank) } }
@@ -214,7 +216,7 @@ struct PageRoomTests {
             let request = RecordQuery(
                 zone: zone, schemaVersion: 1, caller: Fixture.ann, query: query, limit: 200, cursor: cursor)
             let outcome = try world.shard.queue.read { db in
-                try world.shard.tables.query(request, in: db) { _ in
+                try RecordReads(world.shard.tables, in: db).query(request) { _ in
                     left -= 1
                     return left >= 0
                 }
@@ -237,7 +239,7 @@ struct PageRoomTests {
             let request = ZoneChangesRequest(
                 zone: zone, schemaVersion: 1, caller: Fixture.ann, token: token, limit: 200)
             let outcome = try world.shard.queue.read { db in
-                try world.shard.tables.zoneChanges(request, in: db) { _ in
+                try ChangeReads(world.shard.tables, in: db).zoneChanges(request) { _ in
                     left -= 1
                     return left >= 0
                 }

@@ -104,7 +104,7 @@ struct QueryWorld {
                 cursor: cursor, explains: pages == 0)
             // A plain `read` would have every statement compiled anew.
             let outcome = try shard.queue.unsafeRead { db in
-                try QueryTuning.$current.withValue(tuning) { try shard.tables.query(request, in: db) }
+                try QueryTuning.$current.withValue(tuning) { try RecordReads(shard.tables, in: db).query(request) }
             }
             switch outcome {
             case .found(let page):
@@ -133,7 +133,7 @@ struct QueryWorld {
                 cursor: cursor)
             // A plain `read` would have every statement compiled anew.
             let outcome = try shard.queue.unsafeRead { db in
-                try QueryTuning.$current.withValue(tuning) { try shard.tables.query(request, in: db) }
+                try QueryTuning.$current.withValue(tuning) { try RecordReads(shard.tables, in: db).query(request) }
             }
             switch outcome {
             case .found(let page):

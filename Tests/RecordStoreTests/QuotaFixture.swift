@@ -17,7 +17,7 @@ extension Fixture {
     static func tombstone(_ name: String) -> Int64 { 64 + Int64(name.utf8.count) }
 
     func usage(_ key: DatabaseKey = annsData) throws -> DatabaseUsage {
-        try queue.read { try RecordTables.usage(of: key, recount: true, in: $0) }
+        try queue.read { try UsageCounts.database(key, recount: true, in: $0) }
     }
 
     /// What is used, where the counters equal a recount; else nil.
@@ -48,7 +48,7 @@ extension Fixture {
     }
 
     func ledger(_ key: DatabaseKey = annsData) throws -> LedgerState {
-        try queue.read { try RecordTables.ledger(of: key, in: $0) }
+        try queue.read { try LedgerState(of: key, in: $0) }
     }
 }
 

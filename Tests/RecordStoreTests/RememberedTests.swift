@@ -86,10 +86,11 @@ struct RememberedTests {
             zone: zone, schemaVersion: 0, caller: Fixture.ann, time: 1000, idempotency: key(1),
             operations: [.make(.create, "b")])
         #expect(
-            try shard.queue.read { try shard.tables.earlierOutcome(of: unsent, in: $0) } == .records([first.items[1]]))
+            try shard.queue.read { try EarlierOutcomes(shard.tables, in: $0).find(unsent) }
+                == .records([first.items[1]]))
         var other = unsent
         other.idempotency = key(2)
-        #expect(try shard.queue.read { try shard.tables.earlierOutcome(of: other, in: $0) } == nil)
+        #expect(try shard.queue.read { try EarlierOutcomes(shard.tables, in: $0).find(other) } == nil)
     }
 
     @Test("a request that was refused as a whole stays refused, also once it could be done")

@@ -65,18 +65,18 @@ struct RemoveContainerTests {
         _ = try fixture.apply(Fixture.install(7, Fixture.schema, generation: 3))
         try fixture.zone(.create, Fixture.work)
         try save("a", in: Fixture.work, version: 7, fixture)
-        let old = try #require(try fixture.queue.read { try RecordTables.zone(Fixture.work, in: $0) })
+        let old = try #require(try fixture.queue.read { try RecordReads(fixture.tables, in: $0).zone(Fixture.work) })
         while try !remove(fixture) { try fixture.maintain() }
         #expect(try fixture.apply(Fixture.install(1)) == .schemaInstalled)
-        #expect(try fixture.queue.read { try RecordTables.zone(Fixture.work, in: $0) } == nil)
+        #expect(try fixture.queue.read { try RecordReads(fixture.tables, in: $0).zone(Fixture.work) } == nil)
         try fixture.zone(.create, Fixture.work)
         #expect(try fixture.lookup("a", in: Fixture.work) == nil)
-        let new = try #require(try fixture.queue.read { try RecordTables.zone(Fixture.work, in: $0) })
+        let new = try #require(try fixture.queue.read { try RecordReads(fixture.tables, in: $0).zone(Fixture.work) })
         #expect(new.incarnation > old.incarnation && new.sequence == 0)
         try save("a", in: Fixture.work, fixture)
         // A reset of the new life counts, though the old one had more of them.
         #expect(try fixture.apply(Fixture.install(2, Fixture.schema, generation: 1)) == .schemaInstalled)
-        #expect(try fixture.queue.read { try RecordTables.zone(Fixture.work, in: $0) } == nil)
+        #expect(try fixture.queue.read { try RecordReads(fixture.tables, in: $0).zone(Fixture.work) } == nil)
     }
 
     @Test("a container that the shard never saw is removed at once")

@@ -50,9 +50,9 @@ struct RulesTests {
         #expect(try shard.zone(.create, Fixture.work, by: Fixture.bob).refusal?.code == .accessDenied)
         let other = ZoneKey(database: Fixture.publicData, name: "other")
         #expect(try shard.modify(other, .make(.create, "a")).refusal?.code == .zoneNotFound)
-        let zones = try shard.queue.read { try RecordTables.zones(of: Fixture.annsData, in: $0) }
+        let zones = try shard.queue.read { try RecordReads(shard.tables, in: $0).zones(of: Fixture.annsData) }
         #expect(zones.map(\.name) == ["work"])
-        let implicit = try shard.queue.read { try RecordTables.zone(Fixture.annsDefault, in: $0) }
+        let implicit = try shard.queue.read { try RecordReads(shard.tables, in: $0).zone(Fixture.annsDefault) }
         #expect(implicit == ZoneState(name: "_defaultZone", incarnation: 0, sequence: 0))
     }
 

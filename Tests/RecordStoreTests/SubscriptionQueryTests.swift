@@ -73,7 +73,7 @@ struct SubscriptionQueryTests {
         try save("c", rank: 1)
         #expect(try told() == ["once a 1"])
         let left = try pair.home.queue.read {
-            try RecordTables.subscriptions(of: Pair.subscriber, scope: .public, in: $0)
+            try Subscribers.subscriptions(of: Pair.subscriber, scope: .public, in: $0)
         }
         #expect(left.isEmpty)
         #expect(try pair.shard.count("SELECT count(*) FROM watcher") == 0)
@@ -135,7 +135,7 @@ struct SubscriptionQueryTests {
         var hidden = NotificationLog.Hidden()
         hidden.typesOfOthers = ["Note"]
         let page = try pair.home.queue.read { [hidden] in
-            try RecordTables.notifications(
+            try NotificationLog.page(
                 of: Pair.subscriber, since: nil, client: nil, hidden: hidden, limit: 10, in: $0)
         }
         guard case .entries(let entries, _, false) = page else { throw Unexpected("\(page)") }
@@ -153,7 +153,7 @@ struct SubscriptionQueryTests {
             var hidden = NotificationLog.Hidden()
             hidden.readable = NotificationLog.Readable(types: Set(own), typesOfOthers: Set(others))
             let page = try pair.home.queue.read { [hidden] in
-                try RecordTables.notifications(
+                try NotificationLog.page(
                     of: Pair.subscriber, since: nil, client: nil, hidden: hidden, limit: 10, in: $0)
             }
             guard case .entries(let entries, _, false) = page else { throw Unexpected("\(page)") }

@@ -38,7 +38,7 @@ struct TwinClient {
         let request = DatabaseChangesRequest(
             database: Fixture.annsData, schemaVersion: twin.version, caller: Fixture.ann, incarnation: incarnation,
             after: position, limit: Int.random(in: 1...3, using: &random))
-        let outcome = try shard.queue.read { try shard.tables.databaseChanges(request, in: $0) }
+        let outcome = try shard.queue.read { try ChangeReads(shard.tables, in: $0).databaseChanges(request) }
         switch outcome {
         case .found(let page):
             for zone in page.zones {
@@ -68,7 +68,7 @@ struct TwinClient {
         let request = ZoneChangesRequest(
             zone: key, schemaVersion: twin.version, caller: Fixture.ann, token: zone.token,
             limit: Int.random(in: 1...7, using: &random), isReverse: Bool.random(using: &random))
-        switch try shard.queue.read({ try shard.tables.zoneChanges(request, in: $0) }) {
+        switch try shard.queue.read({ try ChangeReads(shard.tables, in: $0).zoneChanges(request) }) {
         case .found(let page):
             #expect(state != nil)
             #expect(page.records.count <= request.limit)

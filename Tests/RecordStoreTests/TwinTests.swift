@@ -103,7 +103,7 @@ struct TwinTests {
     /// Compares counters, recounts and allotments of all databases and zones.
     private func expectSameUsage(_ shard: Fixture, _ twin: RecordTwin, _ step: Int) throws {
         for key in [Fixture.publicData, Fixture.annsData] {
-            let found = try shard.queue.read { try RecordTables.usage(of: key, recount: true, in: $0) }
+            let found = try shard.queue.read { try UsageCounts.database(key, recount: true, in: $0) }
             var expected = twin.usage(of: key)
             if twin.hasRetiredRows(key) {
                 // Index rows of deleted zones are what earlier schemas made of them, which the twin does not follow.
@@ -144,7 +144,7 @@ struct TwinTests {
             #expect(try shard.stateBytes() == other.stateBytes())
             try expectSameAssets(shard, nil, pending.count)
             for key in [Fixture.publicData, Fixture.annsData] {
-                let usage = try shard.queue.read { try RecordTables.usage(of: key, recount: true, in: $0) }
+                let usage = try shard.queue.read { try UsageCounts.database(key, recount: true, in: $0) }
                 #expect(usage.zones.allSatisfy { $0.recount == $0.used } && usage.recount == usage.used)
                 #expect(usage.others.records == 0)
             }

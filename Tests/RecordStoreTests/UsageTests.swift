@@ -22,7 +22,7 @@ struct UsageTests {
         for _ in 0..<2 {
             #expect(try UsageRequest(decoding: request.encoded()) == request)
             let page = try shard.queue.read {
-                try RecordTables.usage(request, limits: UsageLimits(databases: 2), in: $0)
+                try UsageCounts.databases(request, limits: UsageLimits(databases: 2), in: $0)
             }
             #expect(page.databases.count == 2)
             #expect(try UsagePage(decoding: page.encoded()) == page)
@@ -35,7 +35,7 @@ struct UsageTests {
         #expect(found[1].used == QuotaAmounts(bytes: size, records: 2))
         #expect(found.allSatisfy { $0.recount == $0.used && $0.unattributed == .zero })
         let other = try shard.queue.read {
-            try RecordTables.usage(UsageRequest(container: "app", environment: .development), in: $0)
+            try UsageCounts.databases(UsageRequest(container: "app", environment: .development), in: $0)
         }
         #expect(other == UsagePage(databases: [], hasMore: false))
     }
@@ -52,7 +52,7 @@ struct UsageTests {
         repeat {
             #expect(try UsageRequest(decoding: request.encoded()) == request)
             let page = try shard.queue.read {
-                try RecordTables.usage(request, limits: UsageLimits(records: 1), in: $0)
+                try UsageCounts.databases(request, limits: UsageLimits(records: 1), in: $0)
             }
             #expect(try UsagePage(decoding: page.encoded()) == page)
             found += page.databases.flatMap { $0.zones.map { ($0.name, $0.types) } }
@@ -71,7 +71,7 @@ struct UsageTests {
         }
         #expect(work.map(\.bytes) == [counted])
         let fields = try shard.queue.read {
-            try RecordTables.usage(
+            try UsageCounts.databases(
                 UsageRequest(container: key.container, environment: key.environment, detail: .fields), in: $0)
         }
         #expect(try UsagePage(decoding: fields.encoded()) == fields)
@@ -101,7 +101,7 @@ struct UsageTests {
             var zones: [String] = []
             var pages = 0
             repeat {
-                let page = try shard.queue.read { try RecordTables.usage(request, limits: limits, in: $0) }
+                let page = try shard.queue.read { try UsageCounts.databases(request, limits: limits, in: $0) }
                 zones += page.databases.flatMap { database in
                     database.zones.map { "\(database.key.scope.rawValue) \($0.name) \($0.recount == $0.used)" }
                 }
@@ -140,13 +140,13 @@ struct UsageTests {
         let shard = try Fixture(zone: Fixture.work)
         _ = try shard.modify(Fixture.work, .note(.create, "r"))
         _ = try shard.modify(Fixture.annsDefault, .note(.create, "r"), .note(.create, "s"))
-        let usage = try shard.queue.read { try RecordTables.usage(of: Fixture.annsData, in: $0) }
+        let usage = try shard.queue.read { try UsageCounts.database(Fixture.annsData, in: $0) }
         #expect(usage.zones.map(\.name) == [ZoneKey.defaultZoneName, "work"])
         #expect(usage.zones.map(\.used.records) == [2, 1])
         #expect(usage.recount == nil)
         let nobody = DatabaseKey(container: "x", environment: .production, scope: .private, owner: "_x")
         #expect(
-            try shard.queue.read { try RecordTables.usage(of: nobody, in: $0) }
+            try shard.queue.read { try UsageCounts.database(nobody, in: $0) }
                 == DatabaseUsage(key: nobody, used: .zero, allotted: .zero, zones: []))
     }
 
@@ -165,7 +165,7 @@ struct UsageTests {
         _ = try shard.modify(Fixture.annsDefault, .note(.create, "r", "text"))
         try shard.queue.write { try $0.execute(sql: "UPDATE database SET bytes = bytes + 7") }
         let page = try shard.queue.read {
-            try RecordTables.usage(UsageRequest(of: Fixture.annsData, detail: .recount), in: $0)
+            try UsageCounts.databases(UsageRequest(of: Fixture.annsData, detail: .recount), in: $0)
         }
         #expect(page.databases.map(\.unattributed) == [QuotaAmounts(bytes: 7)])
         #expect(try UsagePage(decoding: page.encoded()) == page)

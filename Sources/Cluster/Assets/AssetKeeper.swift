@@ -145,7 +145,7 @@ final class AssetKeeper: Sendable {
     /// A group of this node whose table counts a file; nil where no table does.
     private func groupThatCounts(_ hash: [UInt8]) async throws -> GroupID? {
         try await upkeep.run { [shards] in
-            try shards.first { try $0.database.read { try RecordTables.countsAsset(hash, in: $0) } }?.group
+            try shards.first { try $0.database.read { try AssetTables.keeps(hash, in: $0) } }?.group
         }
     }
 
@@ -166,7 +166,7 @@ final class AssetKeeper: Sendable {
             var page: [AssetReference] = []
             if let shard = holdings[next.group] {
                 page = try await upkeep.run {
-                    try shard.database.read { try RecordTables.namedAssets(after: next.last, limit: pageMax, in: $0) }
+                    try shard.database.read { try AssetTables.named(after: next.last, limit: pageMax, in: $0) }
                 }
             }
             for asset in page where try await !exchange.holds(asset) { note(asset, next.group) }

@@ -106,7 +106,7 @@ enum NotificationReader {
             }
             token = known
         }
-        let page = try RecordTables.notifications(
+        let page = try NotificationLog.page(
             of: read.subscriber, since: token, client: read.client, hidden: read.hidden, limit: read.limit, in: db)
         switch page {
         case .expired(let reason):

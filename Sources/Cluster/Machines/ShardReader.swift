@@ -9,6 +9,7 @@ struct ShardReader {
     let tables: RecordTables
     let vault: FieldVault
     let db: Database
+    private let records: RecordReads
     private let lacking = Lacking()
 
     /// The first thing of the directory that a read needs and this node has not heard of.
@@ -20,6 +21,7 @@ struct ShardReader {
 
     init(tables: RecordTables, vault: FieldVault, db: Database) {
         self.tables = tables
+        records = RecordReads(tables, in: db)
         self.vault = vault
         self.db = db
     }
@@ -57,7 +59,7 @@ struct ShardReader {
     }
 
     private func earlierOutcome(of command: ModifyRecords) throws -> [UInt8] {
-        try tables.earlierOutcome(of: command, in: db)?.encoded() ?? []
+        try EarlierOutcomes(tables, in: db).find(command)?.encoded() ?? []
     }
 
     private static func found(_ value: some WireCodable) -> ReadAnswer { .found(ShardAnswer(value.encoded())) }
@@ -70,35 +72,36 @@ struct ShardReader {
         case .zoneChanges(let request, let rendering): try zoneChanges(request, rendering)
         case .versions(let request, let rendering): try versions(request, rendering)
         case .databaseChanges(let request):
-            found(try tables.databaseChanges(request, in: db)) { ShardAnswer($0.encoded()) }
+            found(try ChangeReads(tables, in: db).databaseChanges(request)) { ShardAnswer($0.encoded()) }
         case .zones(let database, let version):
-            found(try RecordTables.zones(of: database, schemaVersion: version, in: db)) {
+            found(try records.zones(of: database, schemaVersion: version)) {
                 ShardAnswer(ShardList($0).encoded())
             }
         case .zone(let zone, let version):
-            found(try RecordTables.zone(zone, schemaVersion: version, in: db)) {
+            found(try records.zone(zone, schemaVersion: version)) {
                 ShardAnswer(ShardList($0.map { [$0] } ?? []).encoded())
             }
         case .indexes(let key, let version):
             found(
-                try tables.indexStates(
-                    container: key.container, environment: key.environment, schemaVersion: version, in: db)
+                try IndexState.all(
+                    container: key.container, environment: key.environment, schemaVersion: version, from: tables,
+                    in: db)
             ) { ShardAnswer(ShardList($0).encoded()) }
         case .usage(let request):
             Self.found(try UsageCounts.page(request, level: AppliedRow.level(of: db), in: db))
-        case .ledger(let database): Self.found(try RecordTables.ledger(of: database, in: db))
+        case .ledger(let database): Self.found(try LedgerState(of: database, in: db))
         case .earlierOutcome(let command): .found(ShardAnswer(try earlierOutcome(of: command)))
         case .keyValue(let store, let read): try KeyValueReader.answer(read, of: store, secret, in: db)
         case .subscriptions(let read):
             Self.found(
                 ShardList(
-                    try RecordTables.subscriptions(of: read.subscriber, scope: read.scope, ids: read.ids, in: db)))
+                    try Subscribers.subscriptions(of: read.subscriber, scope: read.scope, ids: read.ids, in: db)))
         case .notifications(let read): try NotificationReader.answer(read, secret, in: db)
         case .logReader(let user, let name): try logReader(name, of: user)
         case .subscribers(let read): Self.found(try SubscriberPage(read, in: db))
         case .isDelivered(let marks): .found(ShardAnswer([try WaitingEffects.isDelivered(marks, in: db) ? 1 : 0]))
         case .hasSentCopies: .found(ShardAnswer([try Subscribers.hasSentCopies(in: db) ? 1 : 0]))
-        case .countsAsset(let sha256): .found(ShardAnswer([try RecordTables.countsAsset(sha256, in: db) ? 1 : 0]))
+        case .countsAsset(let sha256): .found(ShardAnswer([try AssetTables.keeps(sha256, in: db) ? 1 : 0]))
         case .level: .found(ShardAnswer([UInt8(clamping: try AppliedRow.level(of: db).rawValue)]))
         }
     }
@@ -115,8 +118,8 @@ struct ShardReader {
 
     private func lookup(_ lookup: ShardRead.RecordLookup) throws -> ReadAnswer {
         let names = lookup.items.map(\.name)
-        let outcome = try tables.lookup(
-            names, zone: lookup.zone, schemaVersion: lookup.schemaVersion, caller: lookup.caller, in: db)
+        let outcome = try records.lookup(
+            names, zone: lookup.zone, schemaVersion: lookup.schemaVersion, caller: lookup.caller)
         return found(outcome) { items in
             var writer = JSONWriter()
             var denials = 0
@@ -145,7 +148,7 @@ struct ShardReader {
         var writer = JSONWriter()
         var count = 0
         writer.beginArray()
-        let outcome = try tables.query(query, in: db) { record in
+        let outcome = try records.query(query) { record in
             let isThere = writer.fits(Self.answerBytesMax) { writer in
                 write(record, in: query.zone, rendering, to: &writer)
             }
@@ -166,7 +169,7 @@ struct ShardReader {
     }
 
     private func databaseQuery(_ query: DatabaseQuery, _ rendering: ShardRead.Rendering) throws -> ReadAnswer {
-        found(try tables.query(query, in: db)) { page in
+        found(try records.query(query)) { page in
             var ranked: [RankedRecord] = []
             var bytes = 0
             for item in page.items {
@@ -187,7 +190,7 @@ struct ShardReader {
         var writer = JSONWriter()
         var count = 0
         writer.beginArray()
-        let outcome = try tables.zoneChanges(request, in: db) { entry in
+        let outcome = try ChangeReads(tables, in: db).zoneChanges(request) { entry in
             let isThere = writer.fits(Self.answerBytesMax) { writer in
                 switch entry {
                 case .record(let record): write(record, in: request.zone, rendering, to: &writer)

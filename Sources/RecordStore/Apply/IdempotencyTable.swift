@@ -15,7 +15,7 @@ struct IdempotencyTable: TransactionPart {
         guard let idempotency = command.idempotency else { return nil }
         let databaseID = try transaction.openDatabase(command.zone.database).row?.id
         let known = try databaseID.flatMap {
-            try transaction.tables.earlierOutcome(of: command, databaseID: $0, in: db)
+            try EarlierOutcomes(transaction.tables, in: db).find(command, databaseID: $0)
         }
         if let known { return known }
         return try refusal(
@@ -266,19 +266,30 @@ extension ItemOutcome {
     }
 }
 
-extension RecordTables {
+/// What repeated requests are answered, as one connection's snapshot has it.
+package struct EarlierOutcomes {
+    private let reads: RecordReads
+    private let db: Database
+
+    /// - Parameter tables: those of the connection's database.
+    package init(_ tables: RecordTables, in db: Database) {
+        reads = RecordReads(tables, in: db)
+        self.db = db
+    }
+
     /// The outcome of a repeated request; nil if its key is unknown.
     ///
     /// Uses only the operations' record names and field names.
-    package func earlierOutcome(of command: ModifyRecords, in db: Database) throws -> RecordOutcome? {
+    package func find(_ command: ModifyRecords) throws -> RecordOutcome? {
         let rows = Rows(db: db)
         guard let schema = try rows.schema(command.zone.database),
             let id = try rows.databaseID(command.zone.database, schemaID: schema.id)
         else { return nil }
-        return try earlierOutcome(of: command, databaseID: id, in: db)
+        return try find(command, databaseID: id)
     }
 
-    func earlierOutcome(of command: ModifyRecords, databaseID: Int64, in db: Database) throws -> RecordOutcome? {
+    /// The same where the database's row is known.
+    func find(_ command: ModifyRecords, databaseID: Int64) throws -> RecordOutcome? {
         guard let idempotency = command.idempotency,
             let found = try RememberedOutcome.find(idempotency, databaseID: databaseID, in: db)
         else { return nil }
@@ -286,8 +297,8 @@ extension RecordTables {
         case .failure(let error): return .refused(error)
         case .success(let remembered):
             switch remembered.outcome {
-            case .records: return .records(try items(of: remembered, for: command, in: db))
-            case .atomicFailure: return .atomicFailure(try items(of: remembered, for: command, in: db))
+            case .records: return .records(try items(of: remembered, for: command))
+            case .atomicFailure: return .atomicFailure(try items(of: remembered, for: command))
             default: return remembered.outcome
             }
         }
@@ -296,16 +307,14 @@ extension RecordTables {
     private static let notPerformed = ServiceError(
         .badRequest, "the operation was refused when the request came first: send it again under a new Idempotency-Key")
 
-    private func items(
-        of remembered: RememberedOutcome, for command: ModifyRecords, in db: Database
-    ) throws -> [ItemOutcome] {
+    private func items(of remembered: RememberedOutcome, for command: ModifyRecords) throws -> [ItemOutcome] {
         var bytesLeft = Batch.answerBytesMax
         return try command.operations.enumerated().map { place, operation in
             switch remembered.item(operation.recordName, at: place) {
             case nil: return .failed(Self.notPerformed, serverRecord: nil)
             case .deleted?: return .deleted
             case .saved(var saved)?:
-                let record = try readable(operation.recordName, by: command, &bytesLeft, in: db)
+                let record = try readable(operation.recordName, by: command, &bytesLeft)
                 let sent = Set(operation.fields.map(\.name))
                 // What was written later is not what this request saved.
                 if let record, record.changeTag == saved.changeTag,
@@ -318,7 +327,7 @@ extension RecordTables {
                 guard error.code == .conflict || error.code == .exists else {
                     return .failed(error, serverRecord: nil)
                 }
-                let record = try readable(operation.recordName, by: command, &bytesLeft, in: db)
+                let record = try readable(operation.recordName, by: command, &bytesLeft)
                 return .failed(error, serverRecord: record)
             }
         }
@@ -326,10 +335,10 @@ extension RecordTables {
 
     /// The record as it is, where the caller may read it and there is room for it.
     private func readable(
-        _ name: String, by command: ModifyRecords, _ bytesLeft: inout Int, in db: Database
+        _ name: String, by command: ModifyRecords, _ bytesLeft: inout Int
     ) throws -> RecordModel.Record? {
         guard bytesLeft > 0,
-            case .found(let items) = try lookup([name], zone: command.zone, caller: command.caller, in: db),
+            case .found(let items) = try reads.lookup([name], zone: command.zone, caller: command.caller),
             case .record(let record)? = items.first
         else { return nil }
         bytesLeft -= record.fields.sizeBytes

@@ -3,7 +3,7 @@ package import RecordModel
 import Wire
 
 /// The tables of what records name.
-enum AssetTables {
+package enum AssetTables {
     /// What records name, and what that counts for. The tables are empty, and so make no difference between replicas,
     /// until `FeatureLevel.assets`. A count of nothing has no row, so that rows do not depend on how commands were
     /// grouped; but a file that nothing names any more is remembered for a while (`Retention.assetGrace`).
@@ -20,12 +20,10 @@ enum AssetTables {
             database INTEGER NOT NULL, shard INTEGER NOT NULL, granted INTEGER NOT NULL, returned INTEGER NOT NULL,
             PRIMARY KEY (database, shard)) WITHOUT ROWID;
         """
-}
 
-extension RecordTables {
     /// Whether a file must be kept: a record names it, or did so a while ago.
     /// - Throws: `DatabaseError` on an I/O error.
-    package static func countsAsset(_ sha256: [UInt8], in db: Database) throws -> Bool {
+    package static func keeps(_ sha256: [UInt8], in db: Database) throws -> Bool {
         try db.first("SELECT 1 FROM asset WHERE sha256 = ? LIMIT 1", sha256) { _ in
             true
         } ?? false
@@ -33,7 +31,7 @@ extension RecordTables {
 
     /// Files that records name, by their hashes: those after one, in order.
     /// - Throws: `DatabaseError` on an I/O error.
-    package static func namedAssets(
+    package static func named(
         after last: AssetReference?, limit: Int, in db: Database
     ) throws -> [AssetReference] {
         try db.all(

@@ -159,15 +159,23 @@ enum FeedErrors {
     }
 }
 
-extension RecordTables {
-    /// One page of a private database's zones that changed, on a reader's snapshot.
+/// The feeds of a shard's databases and zones, as one connection's snapshot has them.
+package struct ChangeReads {
+    private let reads: RecordReads
+    private let db: Database
+
+    /// - Parameter tables: those of the connection's database.
+    package init(_ tables: RecordTables, in db: Database) {
+        reads = RecordReads(tables, in: db)
+        self.db = db
+    }
+
+    /// One page of a private database's zones that changed.
     ///
     /// A zone that was recreated shows once, as it is now, with a greater incarnation.
     /// - Returns: `.refused` with `BAD_REQUEST` if the position is from an earlier life of the database.
     /// - Throws: `DatabaseError` on an I/O error.
-    package func databaseChanges(
-        _ request: DatabaseChangesRequest, in db: Database
-    ) throws -> ReadOutcome<DatabaseChangesPage> {
+    package func databaseChanges(_ request: DatabaseChangesRequest) throws -> ReadOutcome<DatabaseChangesPage> {
         let rows = Rows(db: db)
         let found = try rows.schema(request.database)
         let installed = found?.version ?? 0
@@ -183,7 +191,7 @@ extension RecordTables {
             return .refused(refusal)
         }
         var page = DatabaseChangesPage(zones: [], incarnation: incarnation, position: sequence, hasMore: false)
-        if let database { try Self.collect(&page, request, databaseID: database.id, in: db) }
+        if let database { try collect(&page, request, databaseID: database.id) }
         return .found(page)
     }
 
@@ -200,8 +208,8 @@ extension RecordTables {
         return nil
     }
 
-    private static func collect(
-        _ page: inout DatabaseChangesPage, _ request: DatabaseChangesRequest, databaseID: Int64, in db: Database
+    private func collect(
+        _ page: inout DatabaseChangesPage, _ request: DatabaseChangesRequest, databaseID: Int64
     ) throws {
         let limit = min(max(request.limit, 1), Limits.recordsPerPageMax)
         var examined = 0
@@ -235,7 +243,7 @@ extension RecordTables {
         if hasMore { page.position = last }
     }
 
-    /// One page of a zone's changes, on a reader's snapshot.
+    /// One page of a zone's changes.
     ///
     /// A client that follows the tokens, in whichever directions, and takes over what the pages say has the zone's
     /// records each time that `moreComing` is false.
@@ -244,10 +252,10 @@ extension RecordTables {
     /// - Returns: `.refused` with `BAD_REQUEST` for a token that is unreadable, expired or of another life of the zone.
     /// - Throws: what `take` throws, `DatabaseError` on an I/O error, `WireError` on a damaged row.
     package func zoneChanges(
-        _ request: ZoneChangesRequest, in db: Database, take: (RecordEntry) throws -> Bool = { _ in true }
+        _ request: ZoneChangesRequest, take: (RecordEntry) throws -> Bool = { _ in true }
     ) throws -> ReadOutcome<ZoneChangesPage> {
-        let opened: Opened
-        switch try open(request.zone, caller: request.caller, schemaVersion: request.schemaVersion, in: db) {
+        let opened: RecordReads.Opened
+        switch try reads.open(request.zone, caller: request.caller, schemaVersion: request.schemaVersion) {
         case .needsSchema(let installed): return .needsSchema(installed: installed)
         case .refused(let error): return .refused(error)
         case .found(let found): opened = found
@@ -266,7 +274,7 @@ extension RecordTables {
         } catch {
             return .refused(error)
         }
-        var page = ZonePage(db: db, zone: zone, schema: try installedSchema(schema, in: db), request: request)
+        var page = ZonePage(db: db, zone: zone, schema: try reads.schema(schema), request: request)
         return .found(try page.collect(walk, take))
     }
 }

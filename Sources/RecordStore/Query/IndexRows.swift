@@ -162,3 +162,102 @@ struct RowProbe {
 extension InstalledIndex {
     var table: String { indexClass == .number ? "index_number" : "index_bytes" }
 }
+
+/// The rows of a query's filters: how many there are, and what records they share.
+struct FilterRows {
+    private let plan: QueryPlan
+    private let rows: IndexRows
+    private let work: QueryWork
+
+    init(_ plan: QueryPlan, _ rows: IndexRows) {
+        self.plan = plan
+        self.rows = rows
+        work = rows.work
+    }
+
+    /// The source with the fewest rows, if it has at most `max`. Counting takes an eighth of the work that is left.
+    func smallest(_ sources: [EntrySource], max: Int) throws -> EntrySource? {
+        try work.within(work.left / 8) {
+            var best: EntrySource?
+            var bestCount = max + 1
+            for source in sources {
+                guard let count = try count(source, max: bestCount) else { return best }
+                if count < bestCount { (best, bestCount) = (source, count) }
+            }
+            return best
+        }
+    }
+
+    /// How many rows a source has, counted up to `max`; nil where no work is left for that.
+    private func count(_ source: EntrySource, max: Int) throws -> Int? {
+        var count = 0
+        for index in source.indexes {
+            for range in source.ranges where count < max {
+                guard !work.isSpent else { return nil }
+                count += try rows.count(index, range, max: max - count)
+            }
+        }
+        return count
+    }
+
+    /// The records that have rows of the smallest source and of every other that is the rows under one key, by record
+    /// id: the other's rows are read too where they are few, and else looked up. Nil where the work does not suffice.
+    /// - Returns: also the points that all of them have rows under.
+    func intersection(
+        _ smallest: EntrySource, _ others: [EntrySource]
+    ) throws -> (ids: [Int64], settled: Set<KeyPoint>)? {
+        let points = others.compactMap(\.point).filter { $0 != smallest.point }
+        guard var ids = try recordIDs(of: smallest) else { return nil }
+        for point in points {
+            guard let key = point.key, !ids.isEmpty else { continue }
+            guard !work.isSpent else { return nil }
+            let lookUps = ids.count * QueryCost.probe
+            if try rows.count(point.index, .point(key), max: lookUps) < lookUps {
+                let source = EntrySource(indexes: [point.index], ranges: [.point(key)], title: "")
+                guard let others = try recordIDs(of: source) else { return nil }
+                ids = ids.common(with: others)
+            } else {
+                let probe = try rows.probe(point)
+                ids = try ids.filter { try probe.holds($0) }
+            }
+        }
+        return (ids, Set(points + [smallest.point].compactMap { $0 }))
+    }
+
+    /// Ascending, without duplicates; nil if the work does not suffice.
+    private func recordIDs(of source: EntrySource) throws -> [Int64]? {
+        var ids: [Int64] = []
+        for index in source.indexes {
+            let circles = plan.circles(over: index)
+            for range in source.ranges {
+                let isAtEnd = try rows.scan(index, range) { key, id, _ in
+                    work.charge(circles.count)
+                    if circles.isEmpty || circles.mayHold(key) { ids.append(id) }
+                    return !work.isSpent
+                }
+                guard isAtEnd, !work.isSpent else { return nil }
+            }
+        }
+        if source.point != nil { return ids }
+        work.charge(QueryCost.members(ids.count))
+        ids.sort()
+        var last: Int64?
+        return ids.filter { id in
+            defer { last = id }
+            return id != last
+        }
+    }
+}
+
+extension [Int64] {
+    /// The numbers that two ascending lists share.
+    fileprivate func common(with other: [Int64]) -> [Int64] {
+        var result: [Int64] = []
+        var position = 0
+        for number in self {
+            while position < other.count, other[position] < number { position += 1 }
+            if position < other.count, other[position] == number { result.append(number) }
+        }
+        return result
+    }
+}

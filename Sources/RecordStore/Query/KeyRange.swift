@@ -104,7 +104,7 @@ struct KeyRange: Equatable {
     }
 
     /// What comes after a position among the rows of several ranges; with an ordinal, of several indexes in order.
-    func rest(from start: QueryRun.LevelStart?, ordinal: Int?) -> KeyRange? {
+    func rest(from start: OrderLevel.Start?, ordinal: Int?) -> KeyRange? {
         guard let start, var key = start.key else { return self }
         if let ordinal {
             guard case .bytes(let bytes) = key, let first = bytes.first else { return self }

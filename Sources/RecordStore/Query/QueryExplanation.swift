@@ -76,41 +76,28 @@ struct QueryNote {
     /// A large group of one sort key was read through the next.
     var descended = false
     var rings = 0
-    var recordsRead = 0
-}
 
-extension QueryRun {
-    /// How the page was read; to be asked after `collect`.
-    func explanation(returned: Int) -> QueryExplanation {
-        QueryExplanation(
-            driver: driver, direction: plan.order.keys.first?.isAscending ?? true ? "ascending" : "descending",
-            testedOnRecords: filter.tested.map(\.title), entriesExamined: examined, recordsRead: note.recordsRead,
-            recordsReturned: returned,
-            indexes: plan.indexes.map { index in
-                QueryExplanation.IndexUse(
-                    field: index.name, purpose: "\(index.purpose)", isReady: index.isReady, progress: index.progress)
-            })
-    }
-
-    private var driver: String {
-        switch note.way {
+    /// What the records were found through, in words.
+    /// - Parameter lookUps: how many rows of other indexes were asked for each entry.
+    func driver(of plan: QueryPlan, lookUps: Int) -> String {
+        switch way {
         case .nothing: return "nothing: a filter names no value"
         case .source(let title, let index):
             return "index on \(index), for \(title)"
-                + (note.gathered ? "; matches sorted in memory" : "; in the order of record ids")
+                + (gathered ? "; matches sorted in memory" : "; in the order of record ids")
         case .order:
             guard let first = plan.order.keys.first else { return "record ids" }
             var text: String
             switch first.kind {
             case .values(let index): text = "index on \(index.name), in the order of its values"
-            case .distance(let index, _): text = "index on \(index.name), in \(note.rings) rings by distance"
+            case .distance(let index, _): text = "index on \(index.name), in \(rings) rings by distance"
             case .leastKey(let source):
                 text = "index on \(source.indexes.map(\.name).joined(separator: ", ")), for \(source.title)"
             }
-            if note.intersected { text += "; records known from an intersection of filters" }
-            if note.descended { text += "; large groups through the next sort key" }
-            if filter.probeCount > 0 {
-                text += "; \(filter.probeCount) look-up\(filter.probeCount == 1 ? "" : "s") an entry in other indexes"
+            if intersected { text += "; records known from an intersection of filters" }
+            if descended { text += "; large groups through the next sort key" }
+            if lookUps > 0 {
+                text += "; \(lookUps) look-up\(lookUps == 1 ? "" : "s") an entry in other indexes"
             }
             return text
         }

@@ -111,6 +111,17 @@ extension QueryPlan {
         }
     }
 
+    /// The refusal that names the indexes which are not ready.
+    var building: ServiceError {
+        let names = indexes.filter { !$0.isReady }.map { index in
+            "index on \(index.name) of record type \(type.definition.name): "
+                + "\(Int((index.progress * 100).rounded(.down))) % built"
+        }
+        return ServiceError(
+            .tryAgainLater, "an index that the query needs is being built; " + names.joined(separator: ", "),
+            retryAfterSeconds: 1)
+    }
+
     /// The circles around places that filters on a cell index ask for.
     func circles(over index: InstalledIndex) -> [Circle] {
         guard index.purpose == .cells else { return [] }

@@ -1,69 +1,31 @@
-import GRDB
 import RecordModel
-import Wire
 
 /// One page of one query over one zone, being collected.
+///
+/// Here are the ways to read it. The choice depends on the query, the schema and bounded counts of index rows; any way
+/// gives the same records in the same order, so each page chooses anew.
 struct QueryRun {
-    /// A record that belongs in the answer.
-    struct Candidate {
-        var row: RecordRow
-        var fields: Fields
-        var keys: [IndexKey?]
-    }
+    private let plan: QueryPlan
+    private let rows: IndexRows
+    private let filters: FilterRows
+    private let walk: OrderWalk
+    /// Only what comes after it is wanted.
+    private let cursor: QueryPosition?
+    private let tuning: QueryTuning
+    private let work: QueryWork
+    private var page: CollectedPage
 
-    let rows: IndexRows
-    let plan: QueryPlan
-    let limit: Int
-    /// The cursor: only what comes after it is wanted.
-    let cursor: QueryPosition?
-    /// What the page has got to: only what comes after it is still wanted.
-    var after: QueryPosition?
-    /// The only creator whose records the caller may read; nil if all.
-    let onlyCreatedBy: Int64?
-    let tuning: QueryTuning
-    private let findRecord: SQLStatement
-    var names: UserNameCache
-    let work: QueryWork
-    /// Whether the page may end before its first entry where no work is left for it: another zone's part goes on.
-    let mayEndAtOnce: Bool
-    /// Index entries to look at, at most, give or take a group of ties.
-    let examinedBound: Int
-    /// The same for the way that is being tried.
-    var examinedMax: Int
-    var examined = 0
-    /// Entries that the page is complete through.
-    var passed = 0
-    /// Records that were read for them.
-    var judged = 0
-    /// In order; one more than `limit` where there is more.
-    var found: [Candidate] = []
-    /// Of the bodies in `found`.
-    var bytes = 0
-    /// Where the scan stopped for its bounds.
-    var stoppedAt: QueryPosition?
-    /// The first record that the page had no room for.
-    var ceiling: (keys: [IndexKey?], id: Int64)?
-    /// What index rows are still asked of records, and conditions that only the records themselves can answer.
-    var filter: RecordFilter
-    var note = QueryNote()
-
-    init(
-        _ reader: QueryReader, zone: ZoneRow, limit: Int, after cursor: QueryPosition?, bounds: Bounds
-    ) throws {
+    init(_ reader: QueryReader, zone: ZoneRow, limit: Int, after cursor: QueryPosition?, bounds: Bounds) throws {
         tuning = QueryTuning.current
         work = bounds.work
-        mayEndAtOnce = bounds.mayEndAtOnce
-        examinedBound = bounds.examined ?? tuning.examinedMax
-        examinedMax = examinedBound
         rows = IndexRows(db: reader.db, zoneID: zone.id, work: work)
         plan = try reader.plan(in: zone)
-        self.limit = limit
+        filters = FilterRows(plan, rows)
+        walk = OrderWalk(plan, rows, tuning)
         self.cursor = cursor
-        after = cursor
-        onlyCreatedBy = reader.onlyCreatedBy
-        findRecord = try IndexRows.findRecord(in: reader.db)
-        names = UserNameCache(reader.db)
-        filter = RecordFilter(tested: plan.conditions)
+        page = CollectedPage(
+            FoundRecords(order: plan.order, limit: limit, bytesMax: tuning.pageBytesMax),
+            try CandidateReader(reader, plan, rows, after: cursor), bounds: bounds, examinedMax: tuning.examinedMax)
         work.charge(QueryCost.record + plan.conditions.count)
     }
 
@@ -79,131 +41,172 @@ struct QueryRun {
     /// - Throws: `ServiceError` where an index that the page needs is not built yet, `DatabaseError` on an I/O error.
     mutating func collect() throws -> QueryPosition? {
         try read()
-        if found.count > limit {
-            found.removeSubrange(limit...)
-            stoppedAt = position(limit - 1)
-        }
-        return stoppedAt
+        return page.close()
     }
+
+    /// In order.
+    var found: [QueryCandidate] { page.found.all }
+    /// Index entries that were looked at.
+    var examined: Int { page.examined }
 
     /// Where one of the found records stands.
-    func position(_ number: Int) -> QueryPosition {
-        QueryPosition(keys: found[number].keys, recordID: found[number].row.id)
-    }
-
-    // MARK: Records
+    func position(_ number: Int) -> QueryPosition { page.found.position(number) }
 
     /// What a candidate is to a client.
-    mutating func record(_ candidate: Candidate, zone: ZoneRow) throws -> RecordModel.Record {
-        let row = candidate.row
-        return RecordModel.Record(
-            name: row.name, type: plan.type.definition.name, changeTag: zone.changeTag(row.sequence),
-            created: Stamp(timestamp: row.createdAt, user: try names.name(row.createdBy)),
-            modified: Stamp(timestamp: row.modifiedAt, user: try names.name(row.modifiedBy)),
-            fields: candidate.fields)
+    mutating func record(_ candidate: QueryCandidate, zone: ZoneRow) throws -> RecordModel.Record {
+        try page.reader.record(candidate, zone: zone)
     }
 
-    /// The record as a candidate, if it passes and comes after the cursor.
-    /// - Parameter known: its sort keys where the index says them, and that it comes after the cursor.
-    mutating func candidate(_ id: Int64, known: [IndexKey?]? = nil) throws -> Candidate? {
-        guard try filter.passes(id), let row = try findRecord.first([id], body: { RecordRow($0) }) else {
-            return nil
+    /// How the page was read; to be asked after `collect`.
+    func explanation(returned: Int) -> QueryExplanation {
+        let filter = page.reader.filter
+        return QueryExplanation(
+            driver: page.note.driver(of: plan, lookUps: filter.probeCount),
+            direction: plan.order.keys.first?.isAscending ?? true ? "ascending" : "descending",
+            testedOnRecords: filter.tested.map(\.title), entriesExamined: examined,
+            recordsRead: page.reader.recordsRead, recordsReturned: returned,
+            indexes: plan.indexes.map { index in
+                QueryExplanation.IndexUse(
+                    field: index.name, purpose: "\(index.purpose)", isReady: index.isReady, progress: index.progress)
+            })
+    }
+
+    // MARK: The ways
+
+    private mutating func read() throws {
+        let sources = plan.conditions.flatMap(\.sources)
+        if sources.contains(where: \.ranges.isEmpty) {
+            page.note.way = .nothing
+            return
         }
-        note.recordsRead += 1
-        work.charge(QueryCost.record + QueryCost.body(row.body.count))
-        if let onlyCreatedBy, row.createdBy != onlyCreatedBy { return nil }
-        var record = KeyedRecord(
-            IndexedRecord(
-                name: row.name, sequence: row.sequence,
-                created: Stamp(timestamp: row.createdAt, user: try names.name(row.createdBy)),
-                modified: Stamp(timestamp: row.modifiedAt, user: try names.name(row.modifiedBy)),
-                fields: try plan.type.fields(of: row)), work: work)
-        for condition in filter.tested where !condition.holds(&record) { return nil }
-        let keys = known ?? plan.order.keys(of: &record)
-        if known == nil, let after, !plan.order.isAfter(after, keys: keys, id: id) { return nil }
-        return Candidate(row: row, fields: record.record.fields, keys: keys)
-    }
-
-    /// Takes a candidate that comes after all that were found.
-    mutating func append(_ candidate: Candidate) {
-        found.append(candidate)
-        bytes += candidate.row.body.count
-    }
-
-    /// Puts a candidate in its place behind `start`, and drops what the page cannot hold.
-    mutating func insert(_ candidate: Candidate, from start: Int) {
-        let place = (keys: candidate.keys, id: candidate.row.id)
-        if let ceiling, plan.order.precedes(ceiling, place) { return }
-        let index = found[start...].prefixEnd { plan.order.precedes(($0.keys, $0.row.id), place) }
-        guard index <= limit else { return }
-        found.insert(candidate, at: index)
-        bytes += candidate.row.body.count
-        if found.count > limit + 1 { dropLast() }
-        while bytes > tuning.pageBytesMax, found.count > max(start, 1) {
-            if let last = found.last { ceiling = (last.keys, last.row.id) }
-            dropLast()
+        let ready = sources.filter(\.isReady)
+        guard let first = plan.order.keys.first else { return try readByRecord(ready) }
+        guard first.isReady else { return try gatherForBuilding(ready) }
+        let others = ready.filter { !first.isReadThrough($0) }
+        if others.isEmpty { return try walkOrder(resume: cursor) }
+        if case .distance = first.kind {
+            if let some = try filters.smallest(others, max: tuning.gatheredRows), try gather(some, others) { return }
+            return try walkOrder(resume: cursor)
         }
+        guard let begun = try walk(tuning.walkedFirst, from: cursor) else { return }
+        // Very few first, so that no long list is counted far.
+        let veryFew = try filters.smallest(others, max: tuning.fewRows / 8)
+        if let few = try veryFew ?? filters.smallest(others, max: tuning.fewRows), try gather(few, others) { return }
+        guard let reached = try walk(tuning.triedEntries, from: begun) else { return }
+        try goOn(from: reached, others)
     }
 
-    /// Whether something that was found had no room.
-    var isFull: Bool { ceiling != nil || bytes > tuning.pageBytesMax }
-
-    /// Takes back what was inserted behind `start`.
-    mutating func discard(from start: Int) {
-        while found.count > start { dropLast() }
-        ceiling = nil
+    /// Walks in the order until `entriesMax` were examined in all.
+    /// - Returns: where it stopped; nil if the page is complete.
+    private mutating func walk(_ entriesMax: Int, from start: QueryPosition?) throws -> QueryPosition? {
+        if let start, page.examined >= min(entriesMax, page.examinedBound) { return start }
+        page.beginTrial(entriesMax)
+        try walkOrder(resume: start)
+        return page.endTrial()
     }
 
-    mutating func dropLast() { if let last = found.popLast() { bytes -= last.row.body.count } }
-
-    /// Ends a run of insertions: where something had no room, the page ends with what is there.
-    mutating func settle() {
-        if ceiling != nil, stoppedAt == nil { stoppedAt = position(found.count - 1) }
+    private mutating func walkOrder(resume: QueryPosition?) throws {
+        page.note.way = .order
+        try walk.read(from: resume, into: &page)
     }
 
-    /// Whether the page has to end for its work. It has come to a record by then, or past some entries.
-    private var isOutOfWork: Bool { work.isSpent && (judged > 0 || passed >= 64) }
-
-    /// Whether the page has room and the scan has work left; remembers the position where not.
-    mutating func goesOn(at position: @autoclosure () -> QueryPosition) -> Bool {
-        if found.count > limit || stoppedAt != nil { return false }
-        if bytes <= tuning.pageBytesMax && examined < examinedMax && !isOutOfWork { return true }
-        stoppedAt = position()
-        return false
-    }
-}
-
-/// The rows under one key of one index; a nil key means records without the field.
-struct KeyPoint: Hashable {
-    var index: InstalledIndex
-    var key: IndexKey?
-
-    static func == (left: KeyPoint, right: KeyPoint) -> Bool {
-        left.index.id == right.index.id && left.key == right.key
+    /// The scan did not fill the page within its first entries: goes on with it, or intersects the filters' rows.
+    private mutating func goOn(from reached: QueryPosition, _ others: [EntrySource]) throws {
+        // Entries that the scan would still look at, if matches go on as densely as before.
+        let bound = page.examinedBound
+        let expected = page.examined * page.found.missing / max(page.found.all.count, 1)
+        let entriesLeft = min(expected, bound - page.examined)
+        let scanCost = entriesLeft * (1 + QueryCost.probe * page.reader.filter.probeCount)
+        guard let smallest = try filters.smallest(others, max: min(scanCost / 3, bound)),
+            let ids = try work.within(work.left / 2, { try intersection(smallest, others) })
+        else { return try walkOrder(resume: reached) }
+        if ids.count * QueryCost.record <= entriesLeft * 2, try gather(ids) { return }
+        page.reader.take(only: ids)
+        page.note.intersected = true
+        try walkOrder(resume: reached)
     }
 
-    func hash(into hasher: inout Hasher) {
-        hasher.combine(index.id)
-        hasher.combine(key)
+    /// By record id: the rows under one key come in that order, or those of another filter are few enough to be sorted.
+    private mutating func readByRecord(_ ready: [EntrySource]) throws {
+        guard var best = ready.first(where: { $0.point != nil }) else { return try gatherForBuilding(ready) }
+        var start = cursor
+        if ready.count > 1 {
+            page.beginTrial(tuning.walkedFirst)
+            try walkRecords(best, from: start)
+            guard let reached = page.endTrial() else { return }
+            start = reached
+            if let smallest = try filters.smallest(ready, max: tuning.gatheredRows) {
+                if smallest.point != nil {
+                    best = smallest
+                } else if let ids = try work.within(work.left / 2, { try intersection(smallest, ready) }) {
+                    page.reader.after = start
+                    _ = try gather(ids)
+                    return
+                }
+            }
+        }
+        try walkRecords(best, from: start)
     }
-}
 
-/// What decides whether an index entry is worth reading its record.
-struct RecordFilter {
-    /// Conditions that are tested on the record.
-    var tested: [Condition]
-    /// What scans look up by themselves.
-    var lookUps: [KeyPoint] = []
-    var wanted: [RowProbe] = []
-    var unwanted: [RowProbe] = []
-    var probeCount: Int { lookUps.count + wanted.count + unwanted.count }
-    /// The only records in question, where an intersection of indexes found them.
-    var members: Set<Int64>?
+    /// Reads the rows under one key, which are in the order of the records' ids.
+    private mutating func walkRecords(_ source: EntrySource, from start: QueryPosition?) throws {
+        guard let point = source.point, let key = point.key else { return }
+        try page.reader.setFilter(reading: point)
+        page.note.way = .source(source.title, point.index.name)
+        _ = try rows.records(
+            under: key, of: point.index, after: start?.recordID ?? .min, lookUps: page.reader.filter.lookUps
+        ) { try page.take($0, isWanted: $1) }
+    }
 
-    func passes(_ id: Int64) throws -> Bool {
-        if let members, !members.contains(id) { return false }
-        for probe in wanted where try !probe.holds(id) { return false }
-        for probe in unwanted where try probe.holds(id) { return false }
-        return true
+    /// A page whose own order cannot be read, because its index is being built: all matches are sorted, if another
+    /// index says that they are few enough.
+    private mutating func gatherForBuilding(_ ready: [EntrySource]) throws {
+        var sources = ready
+        let recordID = SystemField.recordID.rawValue
+        if let all = plan.type.index(named: recordID), all.isReady, all.options.contains(.queryable) {
+            sources.append(EntrySource(indexes: [all], ranges: [.all], title: "all records"))
+        }
+        let isDone = try work.withAll {
+            guard let smallest = try filters.smallest(sources, max: page.examinedBound),
+                let ids = try intersection(smallest, ready)
+            else { return false }
+            return try gather(ids)
+        }
+        guard isDone else { throw plan.building }
+    }
+
+    /// Tries to have the matches of a source sorted, with half of the work that is left. Where that is not enough,
+    /// nothing has changed.
+    private mutating func gather(_ source: EntrySource, _ others: [EntrySource]) throws -> Bool {
+        let before = (page.note, page.reader.recordsRead)
+        let isDone = try work.within(work.left / 2) {
+            guard let ids = try intersection(source, others) else { return false }
+            return try gather(ids)
+        }
+        if !isDone { (page.note, page.reader.recordsRead) = before }
+        return isDone
+    }
+
+    /// Puts the matches among some records, ascending, in order. False where the work does not suffice for all of them;
+    /// then what was found before is there again.
+    private mutating func gather(_ ids: [Int64]) throws -> Bool {
+        page.note.gathered = true
+        if plan.order.keys.isEmpty {
+            for id in ids where id > page.reader.after?.recordID ?? .min {
+                guard try page.take(id) else { break }
+            }
+        } else {
+            page.note.gathered = try page.gather(ids, after: cursor)
+        }
+        return page.note.gathered
+    }
+
+    /// The records that several filters share; those are not asked of records again. Nil where the work does not
+    /// suffice.
+    private mutating func intersection(_ smallest: EntrySource, _ others: [EntrySource]) throws -> [Int64]? {
+        page.note.way = .source(smallest.title, smallest.indexes.first?.name ?? "")
+        guard let (ids, settled) = try filters.intersection(smallest, others) else { return nil }
+        page.reader.setFilter(settled: settled)
+        return ids
     }
 }

@@ -1,5 +1,5 @@
-import GRDB
-import RecordModel
+package import GRDB
+package import RecordModel
 
 /// What quotas are spent from, in a transaction: a database's ledger on one shard, and what it allots to the shards of
 /// the zones.
@@ -146,6 +146,14 @@ struct QuotaLedger: TransactionPart {
 }
 
 extension LedgerState {
+    /// What the ledger of a database knows, at the shard where the ledger is; an empty one elsewhere.
+    /// - Throws: `DatabaseError` on an I/O error.
+    package init(of key: DatabaseKey, in db: Database) throws {
+        let rows = Rows(db: db)
+        let id = try rows.schema(key).flatMap { try rows.databaseID(key, schemaID: $0.id) }
+        self = try id.map { try LedgerState($0, in: db) } ?? LedgerState()
+    }
+
     /// Reads a database's ledger; empty without rows.
     init(_ databaseID: Int64, in db: Database) throws {
         let head = try db.first(

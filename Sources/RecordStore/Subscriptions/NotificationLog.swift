@@ -157,23 +157,23 @@ struct NotificationRows {
     }
 }
 
-extension RecordTables {
+extension NotificationLog {
     /// The notifications of a user after a token, in order, without those of changes that a client made itself.
     /// - Parameters:
     ///   - subscriber: the user's private database.
     ///   - token: nil begins with the first one that is kept.
     ///   - hidden: what was told of records that the reader may not read any more is left out.
-    package static func notifications(
-        of subscriber: DatabaseKey, since token: NotificationToken?, client: String?, hidden: NotificationLog.Hidden,
+    package static func page(
+        of subscriber: DatabaseKey, since token: NotificationToken?, client: String?, hidden: Hidden,
         limit: Int, in db: Database
-    ) throws -> NotificationLog.Page {
+    ) throws -> Page {
         let registry = try RegistryRow.find(subscriber, in: db) ?? RegistryRow(id: 0, life: 0, sequence: 0, floor: 0)
         var place = try begin(of: registry, subscriber, in: db)
         if let token {
             if let expiry = token.expiry(at: place, end: registry.sequence) { return .expired(expiry) }
             place.sequence = token.sequence
         }
-        var entries: [NotificationLog.Entry] = []
+        var entries: [Entry] = []
         var (bytes, hasMore) = (0, false)
         try db.forEach(
             """
@@ -184,12 +184,12 @@ extension RecordTables {
             if !row.isNull(3), hidden.covers(row.text(3), isCreator: row.integer(4) != 0) { return true }
             let payload = NotificationPayload.Stored(bytes: row.bytes(2))
             bytes += payload.json.count
-            guard entries.count < limit, entries.isEmpty || bytes <= notificationPageBytesMax else {
+            guard entries.count < limit, entries.isEmpty || bytes <= pageBytesMax else {
                 hasMore = limit > 0
                 return false
             }
             entries.append(
-                NotificationLog.Entry(
+                Entry(
                     sequence: row.integer(0), time: row.integer(1), payload: payload.json,
                     collapseID: payload.collapseID))
             return true
@@ -212,7 +212,7 @@ extension RecordTables {
             sequence: registry.floor)
     }
 
-    private static let notificationPageBytesMax = 2 << 20
+    private static let pageBytesMax = 2 << 20
 }
 
 extension NotificationLog.Hidden {

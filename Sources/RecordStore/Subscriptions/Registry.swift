@@ -82,7 +82,8 @@ struct SubscriptionRow {
     }
 }
 
-extension RecordTables {
+/// Users with subscriptions or notifications on a shard.
+package enum Subscribers {
     /// A user's subscriptions to databases of a scope, by name.
     /// - Parameters:
     ///   - subscriber: the user's private database.
@@ -103,10 +104,7 @@ extension RecordTables {
             try SubscriptionRow(row, scope: scope, name: row.text(3)).subscription
         }
     }
-}
 
-/// Users with subscriptions or notifications on a shard.
-package enum Subscribers {
     /// Users with subscriptions or notifications here, in a container's environment: the owners of their private
     /// databases, ascending.
     /// - Parameter user: the list begins after this one.

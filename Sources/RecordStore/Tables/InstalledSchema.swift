@@ -315,24 +315,24 @@ package struct IndexState: Hashable, Sendable, WireMessage {
     }
 }
 
-extension RecordTables {
+extension IndexState {
     /// The indexes of a container environment on this shard, by type and field; empty without a schema.
     /// - Throws: `DatabaseError` on an I/O error, `WireError` on a damaged row.
-    package func indexStates(
-        container: String, environment: Environment, schemaVersion: UInt64, in db: Database
+    package static func all(
+        container: String, environment: Environment, schemaVersion: UInt64, from tables: RecordTables, in db: Database
     ) throws -> ReadOutcome<[IndexState]> {
         let installed = try Rows(db: db).schema(container: container, environment: environment)?.version ?? 0
         guard installed >= schemaVersion else { return .needsSchema(installed: installed) }
-        return .found(try indexStates(container: container, environment: environment, in: db))
+        return .found(try all(container: container, environment: environment, from: tables, in: db))
     }
 
     /// The indexes of a container environment on this shard, by type and field; empty without a schema.
     /// - Throws: `DatabaseError` on an I/O error, `WireError` on a damaged row.
-    package func indexStates(
-        container: String, environment: Environment, in db: Database
+    package static func all(
+        container: String, environment: Environment, from tables: RecordTables, in db: Database
     ) throws -> [IndexState] {
         guard let row = try Rows(db: db).schema(container: container, environment: environment) else { return [] }
-        let schema = try installedSchema(row, in: db)
+        let schema = try tables.installedSchema(row, in: db)
         let rows = try IndexRow.all(schemaID: row.id, in: db)
         return schema.byName.values.sorted { $0.definition.name < $1.definition.name }.flatMap { type in
             type.indexes.sorted { ($0.name, $0.purpose.rawValue) < ($1.name, $1.purpose.rawValue) }.map { index in

@@ -93,13 +93,14 @@ package enum EarlierVersions {
     package static func read(
         _ request: VersionsRequest, from tables: RecordTables, in db: Database, take: (RecordVersion) -> Bool
     ) throws -> ReadOutcome<Bool> {
-        let opened: RecordTables.Opened
-        switch try tables.open(request.zone, caller: request.caller, schemaVersion: request.schemaVersion, in: db) {
+        let reads = RecordReads(tables, in: db)
+        let opened: RecordReads.Opened
+        switch try reads.open(request.zone, caller: request.caller, schemaVersion: request.schemaVersion) {
         case .needsSchema(let installed): return .needsSchema(installed: installed)
         case .refused(let error): return .refused(error)
         case .found(let found): opened = found
         }
-        let schema = try opened.schema.map { try tables.installedSchema($0, in: db) } ?? .none
+        let schema = try reads.schema(opened.schema)
         guard let zone = opened.zone else { return .refused(Self.none) }
         let reader = try VersionReader(request: request, schema: schema, zone: zone, in: db)
         let live = try Rows(db: db).record(zoneID: zone.id, name: request.recordName)

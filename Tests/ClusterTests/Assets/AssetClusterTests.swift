@@ -207,7 +207,7 @@ extension WaitingClusterSuites {
             try await awaitTrue("the shard forgets it") {
                 try await maintain(node)
                 return try node.holdings[group].map { applier in
-                    try applier.database.read { try !RecordTables.countsAsset(saved.sha256, in: $0) }
+                    try applier.database.read { try !AssetTables.keeps(saved.sha256, in: $0) }
                 } ?? false
             }
             for node in cluster.nodes.values {

@@ -197,7 +197,7 @@ struct TooOldApplierTests {
         let applier = try bench.applier(1...3)
         func usage() throws -> DatabaseUsage {
             try bench.database.read { db in
-                try RecordTables.usage(of: Commands.database, recount: true, level: AppliedRow.level(of: db), in: db)
+                try UsageCounts.database(Commands.database, recount: true, level: AppliedRow.level(of: db), in: db)
             }
         }
         func jobs() throws -> Int? { try bench.database.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM job") } }

@@ -106,7 +106,7 @@ extension Mutant {
             "case .lessThanOrEquals: .within(KeyRange(lower: nil, upper: PLANTED ? .before(key) : .after(key)))"),
         // Where a page ends within a group of ties, the rest of the group is on no page.
         Mutant(
-            "a cursor goes on behind the group of ties that it is in", "RecordStore/Query/QueryRun+Walk.swift",
+            "a cursor goes on behind the group of ties that it is in", "RecordStore/Query/OrderWalk.swift",
             "isBehind ? behind : before", "isBehind || PLANTED ? behind : before"),
         // A node whose clock is ahead takes the shard along: keys of the others are too old from then on.
         Mutant(

@@ -3,96 +3,84 @@ import RecordModel
 /// Reading by distance: growing rings around the place, or for the farthest first around its antipode. In a ring the
 /// index says where each location is to a centimetre, so records are read about in order, and only until the page is
 /// full.
-extension QueryRun {
+struct RingWalk {
     /// Width of the first ring, in metres.
     private static let firstWidth = 1_000.0
     /// What a cell's middle may be off, with rounding, in metres: half a diagonal of 9 mm squares.
     private static let slack = 0.02
 
+    private let rows: IndexRows
+    private let tuning: QueryTuning
+    private let level: OrderLevel
+    /// The sort key, which the index has the locations of.
+    private let key: QueryOrder.Key
+    private let index: InstalledIndex
+    private var rings: Rings
+
+    /// - Parameter start: the distance to go on from; nil from the first.
+    init(_ plan: QueryPlan, _ rows: IndexRows, _ tuning: QueryTuning, _ level: OrderLevel, from start: IndexKey?) {
+        key = plan.order.keys[level.depth]
+        guard case .distance(let index, let place) = key.kind else { preconditionFailure("no order by distance") }
+        (self.rows, self.tuning, self.level, self.index) = (rows, tuning, level, index)
+        rings = Rings(
+            pivot: key.isAscending ? place : place.antipode, isAscending: key.isAscending,
+            circles: plan.circles(over: index), from: start)
+    }
+
     /// False where the page ended.
-    mutating func walkDistance(
-        _ level: OrderLevel, _ key: QueryOrder.Key, _ index: InstalledIndex, _ place: Place
-    ) throws -> Bool {
-        let start = level.start(in: plan.order)
-        if key.missingFirst {
-            guard try walkMissing(level, key, index, from: start) else { return false }
+    mutating func read(into page: inout CollectedPage) throws -> Bool {
+        while !rings.isAtEnd {
+            guard try readRing(&page) else { return false }
         }
-        if start.map({ $0.key == nil && !key.missingFirst }) != true {
-            var rings = Rings(
-                pivot: key.isAscending ? place : place.antipode, isAscending: key.isAscending,
-                circles: plan.circles(over: index), from: start?.key)
-            try setFilter(fixed: level.points(in: plan.order), inScan: false)
-            while !rings.isAtEnd {
-                guard try readRing(&rings, level, index) else { return false }
-            }
-        }
-        return try key.missingFirst || walkMissing(level, key, index, from: start)
+        return true
     }
 
-    /// Records without a location; false where the page ended.
-    private mutating func walkMissing(
-        _ level: OrderLevel, _ key: QueryOrder.Key, _ index: InstalledIndex, from first: LevelStart?
-    ) throws -> Bool {
-        var start = first
-        while true {
-            try setFilter(fixed: level.points(in: plan.order))
-            var pass = WalkPass(level: level)
-            if try scanMissing(index, key, from: start, &pass), try closeGroup(&pass) { return true }
-            guard pass.descendsTo != nil else { return false }
-            guard try walk(level.deeper(nil)) else { return false }
-            guard goesOn(at: QueryPosition(keys: level.fixed + [nil], recordID: nil)) else { return false }
-            start = LevelStart(key: nil, recordID: key.isAscending ? .max : .min)
-        }
-    }
-
-    private mutating func readRing(_ rings: inout Rings, _ level: OrderLevel, _ index: InstalledIndex) throws -> Bool {
+    private mutating func readRing(_ page: inout CollectedPage) throws -> Bool {
         var entries: [(distance: Double, id: Int64)]?
-        while entries == nil { entries = try rings.isThinnest ? scan(rings, index, max: .max) : fitting(&rings, index) }
+        while entries == nil { entries = try rings.isThinnest ? scan(max: .max) : fitting() }
         let inRing = (entries ?? []).sorted { ($0.distance, $0.id) < ($1.distance, $1.id) }
-        note.rings += 1
-        let start = found.count
+        page.note.rings += 1
+        let start = page.found.all.count
         for entry in inRing {
-            if found.count > limit, let last = found.last?.keys[level.depth], rings.isBehind(entry.distance, last) {
+            if page.found.hasMore, let last = page.found.all.last?.keys[level.depth],
+                rings.isBehind(entry.distance, last)
+            {
                 break
             }
-            if work.isSpent, let key = rings.key(behind: inRing[0].distance, before: entry.distance) {
-                cut(at: key, level, from: start)
+            if rows.work.isSpent, let key = rings.key(behind: inRing[0].distance, before: entry.distance) {
+                cut(&page, at: key, from: start)
                 return false
             }
-            examined += 1
-            passed += 1
-            guard let candidate = try candidate(entry.id), candidate.keys.starts(with: level.fixed),
+            page.examine()
+            page.advance()
+            guard let candidate = try page.reader.candidate(entry.id), candidate.keys.starts(with: level.fixed),
                 let found = candidate.keys[level.depth], rings.holds(found)
             else { continue }
-            insert(candidate, from: start)
+            page.found.insert(candidate, from: start)
         }
-        settle()
+        page.settle()
         let reached = rings.reachedKey
         rings.grow(inRing.count, fewerThan: tuning.ringMin)
-        judged += 1
-        guard let reached else { return found.count <= limit && stoppedAt == nil }
-        return goesOn(at: QueryPosition(keys: level.fixed + [reached], recordID: nil))
+        page.advance(0, judged: 1)
+        guard let reached else { return !page.hasEnded }
+        return page.goesOn(at: QueryPosition(keys: level.fixed + [reached], recordID: nil))
     }
 
     /// Ends the page within a ring: what was found farther is left to the next page.
-    private mutating func cut(at key: IndexKey, _ level: OrderLevel, from start: Int) {
-        let order = plan.order.keys[level.depth]
-        func isBehind(_ other: IndexKey?) -> Bool { order.precedes(key, other) ?? false }
-        while found.count > start, isBehind(found[found.count - 1].keys[level.depth]) { dropLast() }
-        if let ceiling, isBehind(ceiling.keys[level.depth]) { self.ceiling = nil }
-        settle()
-        if stoppedAt == nil { stoppedAt = QueryPosition(keys: level.fixed + [key], recordID: nil) }
+    private func cut(_ page: inout CollectedPage, at end: IndexKey, from start: Int) {
+        page.found.discard(from: start) { key.precedes(end, $0[level.depth]) ?? false }
+        page.settle(or: QueryPosition(keys: level.fixed + [end], recordID: nil))
     }
 
     /// The entries of the ring; nil where they were too many, and the ring was made thinner.
-    private mutating func fitting(_ rings: inout Rings, _ index: InstalledIndex) throws -> [(Double, Int64)]? {
-        let entries = try scan(rings, index, max: tuning.ringMax)
+    private mutating func fitting() throws -> [(Double, Int64)]? {
+        let entries = try scan(max: tuning.ringMax)
         if entries == nil { rings.shrink() }
         return entries
     }
 
     /// The entries of a ring with their distances from the pivot, about; nil if there are more than `max`.
-    private func scan(_ rings: Rings, _ index: InstalledIndex, max: Int) throws -> [(Double, Int64)]? {
+    private func scan(max: Int) throws -> [(Double, Int64)]? {
         var entries: [(Double, Int64)] = []
         let covering = CellCovering.ranges(
             around: rings.pivot, inner: rings.inner - Self.slack, outer: rings.outer + Self.slack,
@@ -102,7 +90,7 @@ extension QueryRun {
             let isAtEnd = try rows.scan(index, range) { key, id, _ in
                 guard case .number(let cell) = key else { return true }
                 let middle = LocationCell(value: cell).center
-                work.charge(QueryCost.statement + rings.circles.count)
+                rows.work.charge(QueryCost.statement + rings.circles.count)
                 let distance = rings.pivot.distance(to: middle)
                 guard distance >= rings.inner - Self.slack, distance <= rings.outer + Self.slack,
                     rings.circles.allSatisfy({ $0.center.distance(to: middle) <= $0.metres + Self.slack })
@@ -140,16 +128,16 @@ extension QueryRun {
                 inner = min(max(isAscending ? distance : Place.farthest - distance, 0), Place.farthest)
             }
             let reaches = circles.map { (middle: pivot.distance(to: $0.center), metres: $0.metres) }
-            for reach in reaches { inner = max(inner, reach.middle - reach.metres - QueryRun.slack) }
+            for reach in reaches { inner = max(inner, reach.middle - reach.metres - RingWalk.slack) }
             self.inner = inner
-            width = max(QueryRun.firstWidth, inner / 8)
-            last = reaches.reduce(Place.farthest) { min($0, $1.middle + $1.metres + QueryRun.slack) }
+            width = max(RingWalk.firstWidth, inner / 8)
+            last = reaches.reduce(Place.farthest) { min($0, $1.middle + $1.metres + RingWalk.slack) }
         }
 
         var outer: Double { min(inner + width, Place.farthest) }
         /// Whether the last ring was read.
         private(set) var isAtEnd = false
-        var isThinnest: Bool { width < 2 * QueryRun.slack }
+        var isThinnest: Bool { width < 2 * RingWalk.slack }
 
         /// Whether few large squares would hold much more than the ring.
         var isThin: Bool { inner > 4 * width }
@@ -171,14 +159,14 @@ extension QueryRun {
         func isBehind(_ distance: Double, _ key: IndexKey) -> Bool {
             guard case .number(let number) = key else { return false }
             let other = IndexKey.double(ordered: number)
-            return distance - QueryRun.slack > (isAscending ? other : Place.farthest - other)
+            return distance - RingWalk.slack > (isAscending ? other : Place.farthest - other)
         }
 
         /// A sort key in this ring that is surely behind the record of one entry and before that of another; nil where
         /// they are too close to tell.
         func key(behind near: Double, before far: Double) -> IndexKey? {
-            let between = far - 2 * QueryRun.slack
-            guard between > max(near, inner) + QueryRun.slack else { return nil }
+            let between = far - 2 * RingWalk.slack
+            guard between > max(near, inner) + RingWalk.slack else { return nil }
             return .number(IndexKey.number(ordering: isAscending ? between : Place.farthest - between))
         }
 

@@ -1,53 +1,14 @@
-import Authorization
-package import GRDB
 import RecordModel
 
-extension RecordTables {
-    /// A page of a query over the zones of a private database in this shard, on a reader's snapshot.
-    ///
-    /// With sort keys the zones are merged; else they follow one another by name. Records that do not change meanwhile
-    /// come exactly once over all pages, if the caller asks every shard for what comes after the least `next` of their
-    /// answers, or after the last record that it took.
-    /// - Throws: `DatabaseError` on an I/O error, `WireError` on a damaged row.
-    package func query(_ request: DatabaseQuery, in db: Database) throws -> ReadOutcome<DatabaseQueryPage> {
-        let rows = Rows(db: db)
-        let found = try rows.schema(request.database)
-        let installed = found?.version ?? 0
-        guard installed >= request.schemaVersion else { return .needsSchema(installed: installed) }
-        guard request.caller.isOwner(of: request.database) else {
-            return .refused(
-                ServiceError(.badRequest, "only one's own private database can be queried over all its zones"))
-        }
-        do {
-            let schema = try found.map { try installedSchema($0, in: db) } ?? .none
-            let reader = try QueryReader(
-                request.query, caller: request.caller, database: request.database, schema: schema, in: db)
-            var page = try DatabasePage(reader, request)
-            if let found, let databaseID = try rows.databaseID(request.database, schemaID: found.id) {
-                let zones = try db.all(
-                    """
-                    SELECT \(ZoneRow.columns), z.name FROM zone z
-                    WHERE z.database = ? AND z.state = 0 AND z.name >= ? ORDER BY z.name
-                    """, databaseID, page.firstZone
-                ) { (row: ZoneRow($0), name: $0.text(ZoneRow.columnCount)) }
-                if request.query.sorts.isEmpty { try page.follow(zones) } else { try page.merge(zones) }
-            }
-            return .found(page.answer)
-        } catch let error as ServiceError {
-            return .refused(error)
-        }
-    }
-}
-
 /// One page of a query over several zones, being collected.
-private struct DatabasePage {
-    let reader: QueryReader
-    let tuning = QueryTuning.current
-    let positions: PositionBytes
-    let limit: Int
-    let after: PositionBytes.Place?
+struct DatabasePage {
+    private let reader: QueryReader
+    private let tuning = QueryTuning.current
+    private let positions: PositionBytes
+    private let limit: Int
+    private let after: PositionBytes.Place?
     private let work = QueryWork(bound: QueryTuning.current.workMax)
-    var answer = DatabaseQueryPage(items: [], next: nil)
+    private(set) var answer = DatabaseQueryPage(items: [], next: nil)
     /// Of the bodies in the answer, one number an item.
     private var sizes: [Int] = []
 
