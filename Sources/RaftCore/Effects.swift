@@ -37,6 +37,89 @@ public struct Effects: Hashable, Sendable {
     public init() {}
 }
 
+/// What the event under way asks of the shell, and the term and vote that its messages bind this replica to.
+struct Outbox: Hashable, Sendable {
+    private let sender: ReplicaID
+    private(set) var hardState: HardState
+    private var durableHardState: HardState
+    private var emittedHardState: HardState
+    private var reportedRole: RoleChange
+    /// What was asked for so far. Messages that this replica sends are put there by the functions below.
+    var effects = Effects()
+
+    init(sender: ReplicaID, _ restored: HardState) {
+        self.sender = sender
+        hardState = restored
+        durableHardState = restored
+        emittedHardState = restored
+        reportedRole = RoleChange(role: .follower, term: restored.term, leader: nil)
+    }
+
+    /// Whether the term and the vote survive a crash.
+    var isHardStateDurable: Bool { hardState == durableHardState }
+
+    /// Enters a later term.
+    mutating func enter(_ term: Term, vote: ReplicaID?) {
+        precondition(term > hardState.term, "back from term \(hardState.term) to \(term)")
+        hardState = HardState(term: term, vote: vote)
+    }
+
+    /// Votes in this term.
+    mutating func vote(for candidate: ReplicaID) { hardState.vote = candidate }
+
+    /// Notes what is durable.
+    mutating func persisted(_ persisted: HardState) {
+        let term = hardState.term
+        precondition(persisted.term <= term, "persisted term \(persisted.term) in term \(term)")
+        precondition(
+            persisted.term >= durableHardState.term, "persisted term \(persisted.term) after \(durableHardState.term)")
+        durableHardState = persisted
+    }
+
+    /// Sends a message that binds this replica only as far as its term and vote do.
+    ///
+    /// An answer given in a term that a crash could make this replica forget would be a promise forgotten, so it
+    /// waits until the term is durable.
+    mutating func send(_ body: Message.Body, to receiver: ReplicaID) {
+        if hardState == durableHardState {
+            sendNow(body, term: hardState.term, to: receiver)
+        } else {
+            sendAfterPersist(body, to: receiver)
+        }
+    }
+
+    /// Sends a message that binds this replica to nothing.
+    mutating func sendNow(_ body: Message.Body, term: Term, to receiver: ReplicaID) {
+        precondition(receiver != sender, "replica \(sender) sends to itself")
+        effects.sendNow.append(Message(from: sender, to: receiver, term: term, body: body))
+    }
+
+    /// Sends a message that binds this replica to what the event appends.
+    mutating func sendAfterPersist(_ body: Message.Body, to receiver: ReplicaID) {
+        precondition(receiver != sender, "replica \(sender) sends to itself")
+        effects.sendAfterPersist.append(Message(from: sender, to: receiver, term: hardState.term, body: body))
+    }
+
+    /// Ends the event: says what it changed and takes its effects.
+    mutating func take(_ current: RoleChange, wakeAt: MonotonicTime) -> Effects {
+        let mustPersist = !effects.append.isEmpty || !effects.sendAfterPersist.isEmpty || hardState != emittedHardState
+        if hardState != durableHardState && mustPersist {
+            effects.hardState = hardState
+            emittedHardState = hardState
+        }
+        precondition(
+            effects.sendAfterPersist.isEmpty || effects.hardState != nil || !effects.append.isEmpty,
+            "\(effects.sendAfterPersist.count) messages wait for a persist that is not asked for")
+        if current != reportedRole {
+            effects.roleChange = current
+            reportedRole = current
+        }
+        effects.wakeAt = wakeAt
+        defer { effects = Effects() }
+        return effects
+    }
+}
+
 /// What a replica is doing (dissertation figure 3.3; section 9.6 for the pre-candidate).
 public enum Role: Hashable, Sendable {
     case follower, preCandidate, candidate, leader

@@ -1,17 +1,24 @@
 import Wire
 
-/// What a replica knows of its log: where it begins and ends, the term of every entry, and the latest entries
-/// themselves.
+/// What a replica knows of its log: where it begins and ends, the term of every entry, the latest entries themselves,
+/// and how far it is durable, committed and applied.
 ///
 /// Invariants: `snapshot.index <= durable <= last.index`; the cached entries have no gap and end at `last`; every
-/// entry that is not durable is cached.
+/// entry that is not durable is cached. At the end of an event also
+/// `snapshot.index <= applied <= reported <= min(committed, durable)`, and `committed <= last.index`.
 struct RaftLog: Hashable, Sendable {
     /// Everything up to here is gone from the log.
     private(set) var snapshot: LogPosition
     private(set) var last: LogPosition
     /// Everything up to here survives a crash.
     private(set) var durable: LogIndex
-    private(set) var cachedBytes = 0
+    /// Everything up to here is committed.
+    private(set) var committed: LogIndex
+    /// What the shell was told that it may apply.
+    private var reported: LogIndex
+    /// What the state machine has.
+    private(set) var applied: LogIndex
+    private var cachedBytes = 0
     private var runs: TermRuns
     private var cache: [Entry] = []
     /// The term in which the log was last cut. A persist made in an earlier term may still be undone by the persist
@@ -22,6 +29,9 @@ struct RaftLog: Hashable, Sendable {
         snapshot = restored.snapshot.position
         last = restored.lastLog
         durable = restored.lastLog.index
+        committed = restored.applied
+        reported = restored.applied
+        applied = restored.applied
         runs = TermRuns(restored.terms)
         precondition(snapshot.index <= last.index, "the log ends at \(last), before its snapshot at \(snapshot)")
         if snapshot.index == last.index {
@@ -34,6 +44,9 @@ struct RaftLog: Hashable, Sendable {
                 restored.terms.allSatisfy { $0.index <= last.index && $0.term >= snapshot.term },
                 "a term run lies outside of \(snapshot)...\(last)")
         }
+        precondition(
+            applied >= snapshot.index && applied <= last.index,
+            "applied to \(applied), but the log is \(snapshot)...\(last)")
         for entry in restored.tail.reversed() {
             let expected = last.index.rawValue - UInt64(cache.count)
             precondition(entry.index.rawValue == expected, "the tail holds \(entry.index), not \(expected)")
@@ -48,6 +61,9 @@ struct RaftLog: Hashable, Sendable {
 
     /// The index of the first entry in memory; one past the last without entries.
     var cacheFirst: LogIndex { cache.first?.index ?? last.index.next }
+
+    /// The commit index that others are told: never more than is durable here.
+    var announced: LogIndex { min(committed, durable) }
 
     /// The entry's term; nil if it is compacted away or beyond the end.
     func term(at index: LogIndex) -> Term? {
@@ -128,6 +144,37 @@ struct RaftLog: Hashable, Sendable {
         precondition(durable <= last.index, "durable to \(durable) in a log that ends at \(last)")
     }
 
+    /// Notes that everything up to `index` is committed.
+    mutating func commit(through index: LogIndex) {
+        precondition(
+            index <= last.index,
+            "committed to \(index), but the log ends at \(last): it lost entries that it had acknowledged")
+        committed = max(committed, index)
+    }
+
+    /// Takes the index up to which entries may be applied; nil if it was taken before.
+    mutating func report() -> LogIndex? {
+        guard announced > reported else { return nil }
+        reported = announced
+        return reported
+    }
+
+    /// Notes that the state machine has everything up to `index`.
+    mutating func apply(through index: LogIndex) {
+        precondition(index <= reported, "applied \(index), but only \(reported) was allowed")
+        // A report from before a snapshot was installed is late, not wrong.
+        applied = max(applied, index)
+    }
+
+    /// Traps unless the indices are in order at the end of an event.
+    func checkInvariants() {
+        precondition(snapshot.index <= applied, "applied \(applied), snapshot \(snapshot)")
+        precondition(applied <= reported, "applied \(applied) of \(reported)")
+        precondition(reported <= committed, "reported \(reported) of \(committed)")
+        precondition(reported <= durable, "reported \(reported), durable \(durable)")
+        precondition(committed <= last.index, "committed \(committed), log ends at \(last)")
+    }
+
     /// Forgets everything up to `index`, which is in the state machine.
     mutating func compact(through index: LogIndex) {
         precondition(index >= snapshot.index && index <= durable, "compaction to \(index): \(snapshot)...\(durable)")
@@ -137,20 +184,29 @@ struct RaftLog: Hashable, Sendable {
         dropCached(through: index)
     }
 
-    /// Forgets everything; the log goes on after `snapshot`.
+    /// Forgets everything; the log goes on after `snapshot`, which is in the state machine.
     mutating func reset(to snapshot: LogPosition, term: Term) {
         precondition(snapshot.index > self.snapshot.index, "a reset from \(self.snapshot) back to \(snapshot)")
         self.snapshot = snapshot
         last = snapshot
         durable = snapshot.index
+        committed = snapshot.index
+        reported = snapshot.index
+        applied = snapshot.index
         runs = TermRuns([])
         cache = []
         cachedBytes = 0
         cutTerm = max(cutTerm, term)
     }
 
+    /// Frees memory: entries that are applied first, entries that are only committed if there are far too many.
+    mutating func trim(toBytes bytesMax: Int) {
+        trim(toBytes: bytesMax, keepingAfter: applied)
+        trim(toBytes: 4 * bytesMax, keepingAfter: committed)
+    }
+
     /// Drops the oldest entries from memory until a quarter of `bytesMax` is free, but only durable ones up to `keep`.
-    mutating func trim(toBytes bytesMax: Int, keepingAfter keep: LogIndex) {
+    private mutating func trim(toBytes bytesMax: Int, keepingAfter keep: LogIndex) {
         guard cachedBytes > bytesMax else { return }
         var bytes = cachedBytes
         var cut: LogIndex?

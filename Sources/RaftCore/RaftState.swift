@@ -174,14 +174,16 @@ extension Raft {
     /// The replica's state for display.
     public var status: RaftStatus {
         RaftStatus(
-            id: id, role: role, term: term, leader: leader, snapshot: log.snapshot, lastLog: log.last,
-            durableIndex: log.durable, commitIndex: commitIndex, appliedIndex: appliedIndex,
-            uncommittedBytes: uncommittedBytes, pendingReads: reads.count, configuration: configuration,
-            isConfigurationCommitted: isConfigurationCommitted, leaseEnd: leaseEnd,
-            followers: followers.map {
+            id: id, role: role, term: term, leader: leader, snapshot: snapshotPosition, lastLog: lastLog,
+            durableIndex: replica.log.durable, commitIndex: commitIndex, appliedIndex: replica.log.applied,
+            uncommittedBytes: leadership?.uncommittedBytes ?? 0, pendingReads: leadership?.reads.count ?? 0,
+            configuration: configuration, isConfigurationCommitted: isConfigurationCommitted,
+            leaseEnd: leadership?.leaseEnd(in: replica),
+            followers: (leadership?.followers ?? []).map {
                 RaftStatus.Follower(
                     id: $0.id, state: $0.state, match: $0.match, next: $0.next, inflightAppends: $0.inflights.count,
-                    inflightBytes: $0.inflights.bytes, lastHeard: $0.lastHeard, isCaughtUp: isCaughtUp($0))
+                    inflightBytes: $0.inflights.bytes, lastHeard: $0.lastHeard, isCaughtUp: $0.isCaughtUp(with: replica)
+                )
             })
     }
 }

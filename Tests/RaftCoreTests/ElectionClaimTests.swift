@@ -128,7 +128,7 @@ struct QuietClaimTests {
         var (raft, now) = replica(1, term: 3, vote: 3)
         let effects = raft.receive(message(2, 1, 9, .preVoteRequest(lastLog: .zero)), now: now)
         #expect(effects.sendNow.map(\.body) == [.preVoteResponse(granted: true)])
-        #expect(effects.hardState == nil && raft.term == Term(3) && raft.hardState.vote == ReplicaID(3))
+        #expect(effects.hardState == nil && raft.term == Term(3) && raft.replica.hardState.vote == ReplicaID(3))
     }
 
     @Test("A follower that hears its leader ignores campaigns, whatever their term, unless the leader asked for them")
@@ -175,7 +175,7 @@ struct QuietClaimTests {
         _ = raft.receive(message(4, 1, 9, .heartbeatResponse(round: 1)), now: now)
         _ = raft.receive(message(4, 1, 9, .voteResponse(granted: false)), now: now)
         _ = raft.receive(message(2, 3, 9, .voteRequest(lastLog: last, isTransfer: false)), now: now)
-        #expect(raft.term == before.term && raft.leader == nil && raft.hardState == before.hardState)
+        #expect(raft.term == before.term && raft.leader == nil && raft.replica.hardState == before.replica.hardState)
     }
 
     @Test("A leader and a candidate outside of the configuration in force are accepted (section 4.1)")

@@ -31,13 +31,13 @@ struct LeaseArithmeticTests {
             var raft = try #require(cluster[1].raft)
             // When each voter's latest answer was sent, as the test sees it.
             var sent: [ReplicaID: MonotonicTime] = [:]
-            for follower in raft.followers { sent[follower.id] = follower.confirmedAt }
+            for follower in raft.leadership?.followers ?? [] { sent[follower.id] = follower.confirmedAt }
             for _ in 0..<5 {
                 cluster.now = cluster.now.adding(milliseconds: UInt64.random(in: 100...180, using: &generator))
                 let sentAt = cluster.now
                 guard raft.tick(now: sentAt).sendNow.contains(where: { $0.to != raft.id }) else { continue }
-                let answered = raft.round
-                for follower in raft.followers.map(\.id) where Bool.random(using: &generator) {
+                let answered = raft.leadership?.round ?? 0
+                for follower in raft.status.followers.map(\.id) where Bool.random(using: &generator) {
                     let answer = Message(
                         from: follower, to: raft.id, term: raft.term, body: .heartbeatResponse(round: answered))
                     _ = raft.receive(answer, now: sentAt.adding(milliseconds: 20))
@@ -45,14 +45,14 @@ struct LeaseArithmeticTests {
                 }
             }
             // The latest time at or after which a majority, the leader included, sent what it was answered.
-            let times = sent.values.map(\.nanoseconds) + [raft.now.nanoseconds]
+            let times = sent.values.map(\.nanoseconds) + [raft.replica.now.nanoseconds]
             let naive = times.sorted(by: >).first { time in
                 let holders = raft.configuration.voters.filter { voter in
                     voter == raft.id || sent[voter].map { $0.nanoseconds >= time } ?? false
                 }
                 return holders.count * 2 > voters
             }
-            #expect(raft.leaseEnd?.nanoseconds == naive.map { $0 + 1_000_000_000 }, "round \(round)")
+            #expect(raft.status.leaseEnd?.nanoseconds == naive.map { $0 + 1_000_000_000 }, "round \(round)")
         }
     }
 

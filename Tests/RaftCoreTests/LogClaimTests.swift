@@ -43,7 +43,7 @@ struct LogClaimTests {
         // Asked again before the persist is done, it tells only what is durable, and the rest when it is.
         let again = follower.receive(append, now: cluster.now)
         #expect(again.sendNow.map(\.body) == [.appendResponse(.accepted(match: LogIndex(1)))])
-        let done = follower.persisted(follower.lastLog, hardState: follower.hardState, now: cluster.now)
+        let done = follower.persisted(follower.lastLog, hardState: follower.replica.hardState, now: cluster.now)
         #expect(done.sendNow.map(\.body) == [.appendResponse(.accepted(match: LogIndex(2)))])
         #expect(follower.receive(append, now: cluster.now).sendNow.map(\.body) == done.sendNow.map(\.body))
     }
@@ -56,7 +56,7 @@ struct LogClaimTests {
         var follower = try #require(cluster[2].raft)
         let append = try #require(cluster.messages.first { $0.to == follower.id })
         _ = follower.receive(append, now: cluster.now)
-        _ = follower.persisted(follower.lastLog, hardState: follower.hardState, now: cluster.now)
+        _ = follower.persisted(follower.lastLog, hardState: follower.replica.hardState, now: cluster.now)
         let before = leader.commitIndex
         for id in [ReplicaID(2), ReplicaID(3)] {
             let answer = Message.Body.appendResponse(.accepted(match: leader.lastLog.index))
@@ -74,7 +74,7 @@ struct LogClaimTests {
         }
         #expect(told() == [before, before])
         #expect(follower.leaderCommit == LeaderCommit(leader: leader.id, term: leader.term, index: before))
-        _ = leader.persisted(leader.lastLog, hardState: leader.hardState, now: now)
+        _ = leader.persisted(leader.lastLog, hardState: leader.replica.hardState, now: now)
         #expect(told() == [leader.lastLog.index, leader.lastLog.index])
         #expect(
             follower.leaderCommit == LeaderCommit(leader: leader.id, term: leader.term, index: leader.lastLog.index))
@@ -90,7 +90,7 @@ struct LogClaimTests {
         let term = leader.term
         _ = leader.receive(Message(from: ReplicaID(2), to: ReplicaID(1), term: term, body: answer), now: cluster.now)
         #expect(leader.commitIndex == LogIndex(1))
-        let effects = leader.persisted(leader.lastLog, hardState: leader.hardState, now: cluster.now)
+        let effects = leader.persisted(leader.lastLog, hardState: leader.replica.hardState, now: cluster.now)
         #expect(effects.commitIndex == LogIndex(2))
     }
 
@@ -309,7 +309,7 @@ struct SnapshotClaimTests {
         cluster.transfers.removeAll()
         try cluster.finishTransfer(transfer, succeeds: true)
         try cluster.persistAll(2)
-        #expect(cluster[3].raft?.log.snapshot == transfer.mark.position)
+        #expect(cluster[3].raft?.snapshotPosition == transfer.mark.position)
         cluster.messages.removeAll()
         for _ in 0..<10 {
             cluster.now = cluster.now.adding(milliseconds: 100)

@@ -72,7 +72,7 @@ struct LostLeaderTests {
         raft.peerConnected(ReplicaID(3))
         let again = contact.adding(milliseconds: 60)
         let effects = raft.receive(message(3, 1, 1, .heartbeatRequest(commit: .zero, round: 2)), now: again)
-        #expect(effects.wakeAt >= again.adding(milliseconds: 900) && raft.lostLeader == nil)
+        #expect(effects.wakeAt >= again.adding(milliseconds: 900) && raft.timer.lostLeader == nil)
     }
 
     @Test("What a dead leader sent and is read after its end moves the turns, and does not end them")
@@ -89,8 +89,8 @@ struct LostLeaderTests {
         var raft = follower(1)
         let start = campaign(&raft, lostAt: 10)
         raft.peerConnected(ReplicaID(3))
-        #expect(raft.electionDeadline <= contact.adding(milliseconds: start + 1))
-        let now = raft.electionDeadline
+        #expect(raft.timer.deadline <= contact.adding(milliseconds: start + 1))
+        let now = raft.timer.deadline
         #expect(raft.tick(now: now).wakeAt <= now.adding(milliseconds: 450))
     }
 
@@ -126,7 +126,7 @@ struct LostLeaderTests {
         var raft = follower(1)
         _ = campaign(&raft, lostAt: 20)
         var waits: [UInt64] = []
-        var now = raft.electionDeadline
+        var now = raft.timer.deadline
         while waits.count < 8 {
             let next = raft.tick(now: now).wakeAt
             waits.append((next.nanoseconds - now.nanoseconds) / 1_000_000)
@@ -142,7 +142,7 @@ struct LostLeaderTests {
     func nextTerm() {
         var raft = follower(1, voters: 3)
         _ = campaign(&raft, lostAt: 20)
-        let now = raft.electionDeadline
+        let now = raft.timer.deadline
         _ = raft.tick(now: now)
         let effects = raft.receive(message(2, 1, 2, .preVoteResponse(granted: true)), now: now)
         #expect(raft.role == .candidate && raft.term == Term(2))

@@ -51,7 +51,7 @@ extension Simulation {
         nextRead += 1
         let id = nextRead
         checker.readInvoked(id)
-        let isAlone = nodes[offset].raft?.isOnlyVoter ?? false
+        let isAlone = nodes[offset].raft?.replica.isOnlyVoter ?? false
         guard var raft = nodes[offset].raft else { return }
         let now = nodes[offset].clock.local(at: time)
         var effects = raft.read(id, now: now)
@@ -86,14 +86,14 @@ extension Simulation {
 
     private mutating func compact() {
         let offset = Int.random(in: nodes.indices, using: &generator)
-        guard var raft = nodes[offset].raft, raft.pendingInstall == nil else { return }
+        guard var raft = nodes[offset].raft, raft.replica.pendingInstall == nil else { return }
         let disk = nodes[offset].disk
         let applied = nodes[offset].applied
         let back = UInt64.random(in: 0...5, using: &generator)
         guard applied.rawValue > back else { return }
         let index = LogIndex(applied.rawValue - back)
         guard index > disk.snapshot.position.index, let entry = disk.entries(from: index, through: index).first,
-            raft.appliedIndex >= index
+            raft.status.appliedIndex >= index
         else { return }
         let bootstrap = disk.snapshot.configuration
         var configuration = bootstrap

@@ -93,7 +93,7 @@ extension Simulation {
         let from = nodes[offset].applied.next
         let through = nodes[offset].commitTarget
         // While a snapshot is being installed nothing is applied.
-        guard from <= through, raft.pendingInstall == nil else { return }
+        guard from <= through, raft.replica.pendingInstall == nil else { return }
         let stored = nodes[offset].disk.entries(from: from, through: through)
         let entries = raft.entries(from: from, through: through, bytesMax: .max) ?? Array(stored)
         guard entries == Array(stored) else {
@@ -163,7 +163,7 @@ extension Simulation {
         let receiver = offset(of: snapshot.to)
         let link = Link(from: snapshot.from, to: receiver)
         let isLost = cuts.contains(link) || !isHealed && chance(20) || nodes[receiver].raft == nil
-        if !isLost, nodes[receiver].raft?.pendingInstall == nil {
+        if !isLost, nodes[receiver].raft?.replica.pendingInstall == nil {
             counts.snapshots += 1
             note("\(snapshot.to) received a snapshot at \(snapshot.mark.position)")
             try event(receiver) {

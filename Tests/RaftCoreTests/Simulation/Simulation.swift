@@ -197,7 +197,7 @@ struct Simulation {
     mutating func rewake(_ offset: Int) {
         guard let raft = nodes[offset].raft else { return }
         let due = nodes[offset].clock.trueTime(
-            of: raft.role == .leader ? raft.heartbeatDeadline : raft.electionDeadline)
+            of: raft.leadership?.heartbeatDeadline ?? raft.timer.deadline)
         scheduleWake(offset, at: due)
     }
 

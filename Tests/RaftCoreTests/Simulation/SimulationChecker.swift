@@ -42,15 +42,17 @@ struct SimulationChecker {
             throw Violation("\(other) and \(raft.id) both lead term \(raft.term)")
         }
         leaders[raft.term] = raft.id
-        guard commit > raft.log.snapshot.index, let term = committedTerms[commit], term < raft.term else { return }
-        guard raft.log.term(at: commit) == term else {
+        guard commit > raft.replica.log.snapshot.index, let term = committedTerms[commit], term < raft.term else {
+            return
+        }
+        guard raft.replica.log.term(at: commit) == term else {
             throw Violation("leader \(raft.id) of term \(raft.term) lacks \(commit)@\(term), which is committed")
         }
     }
 
     private mutating func committed(_ raft: Raft) throws {
         let index = raft.commitIndex
-        guard let term = raft.log.term(at: index) else { throw Violation("\(raft.id) has no term at \(index)") }
+        guard let term = raft.replica.log.term(at: index) else { throw Violation("\(raft.id) has no term at \(index)") }
         if let known = committedTerms[index], known != term {
             throw Violation("\(raft.id) committed \(index)@\(term) where \(index)@\(known) was committed")
         }
