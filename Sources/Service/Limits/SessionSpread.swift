@@ -54,7 +54,8 @@ package final class SessionSpread: Sendable {
     /// The web auth token that takes the place of the one that a request came with.
     /// - Throws: `AUTHENTICATION_REQUIRED` where that one was replaced too long ago.
     func rotate(_ use: SessionUse) throws(RequestFailure) -> String? {
-        switch rotation.present(sessionID: use.sessionID, issued: use.issued, now: uptime) {
+        let (verdict, newest) = rotation.present(sessionID: use.sessionID, issued: use.issued, now: uptime)
+        switch verdict {
         case .superseded:
             throw RequestFailure(
                 .authenticationRequired,
@@ -62,14 +63,17 @@ package final class SessionSpread: Sendable {
             )
         case .accepted(let isNewest):
             if isNewest { didUse(use) }
-            return newToken(of: use)
+            return newToken(of: use, issued: SessionRotation.nextIssue(after: newest, now: now))
         }
     }
 
     /// A web auth token of a session that is as new as this moment.
     package func newToken(of use: SessionUse) -> String? {
-        let issued = rotation.nextIssue(of: use.sessionID, after: use.issued, now: now)
-        return signer?.token(sessionID: use.sessionID, issued: issued)
+        newToken(of: use, issued: rotation.nextIssue(of: use.sessionID, after: use.issued, now: now))
+    }
+
+    private func newToken(of use: SessionUse, issued: Int64) -> String? {
+        signer?.token(sessionID: use.sessionID, issued: issued)
     }
 
     /// A session's newest token was presented here for the first time: the other nodes learn of it in a moment.
