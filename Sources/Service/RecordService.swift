@@ -2,11 +2,9 @@ package import Admission
 package import Cluster
 package import Directory
 package import Logging
-package import RaftCore
+import RaftCore
 package import RecordModel
-import RecordStore
 package import Telemetry
-package import Wire
 
 /// Every operation of the product on one node: who asks, how fast, how much, under which schema, on which shards, and
 /// what is tried again.
@@ -19,8 +17,15 @@ package final class RecordService: Sendable {
     package let accounts: Accounts
     /// Makes and opens web auth tokens; nil on a node without an encryption key, where nobody can sign in.
     package let signer: SessionSigner?
-    package let rotation: SessionRotation
+    /// The directory and shards.
+    package let cluster: ClusterCalls
+    /// Requests whose credentials were wrong, by address.
+    package let failedAuthentications: FailedAuthentications
+    /// Who asks.
+    package let identification: CallerIdentification
     package let peerExchange: PeerExchange
+    /// How much there may be.
+    package let quotas: DatabaseQuotas
     package let usage: UsageMeter
     package let audit: AuditTrail
     /// Which tokens and keys are used.
@@ -37,8 +42,9 @@ package final class RecordService: Sendable {
     let jobs: JobRunner
     /// Removes subscriptions of users who were deleted.
     package let deletedSubscribers: DeletedSubscribers
-    /// Requests whose credentials were wrong, by address.
-    let failedAuthentications = FailedAuthentications()
+    /// What is tried again.
+    let attempts: Attempts
+    let schemaGrowth: SchemaGrowth
     /// Attempts to sign in or up.
     let signIns = SignInAttempts()
     /// How many requests this node works on at once, shared fairly between containers.
@@ -46,8 +52,6 @@ package final class RecordService: Sendable {
     /// How many watches look at their stores at once: a change of leaders makes all of them look.
     let looks = FairGate(limit: WatchHub.looksMax, queueMax: WatchHub.queuedLooksMax)
     let userRecords = KnownUserRecords()
-    /// Saves that added to development's schema, by container.
-    let growths = AttemptLimiter<Bytewise>(keysMax: 10_000)
     private let follower: StoreFollower
 
     /// - Parameter logger: for requests that failed, and for what nodes tell of them.
@@ -55,11 +59,15 @@ package final class RecordService: Sendable {
         self.node = node
         accounts = Accounts(of: node)
         signer = node.settings.encryptionKey.map { SessionSigner(clusterKey: $0) }
-        rotation = SessionRotation(sessionsMax: 200_000)
+        cluster = ClusterCalls(of: node)
+        failedAuthentications = FailedAuthentications(clock: node.platform.clock)
+        identification = CallerIdentification(on: node, accounts, signer, failures: failedAuthentications)
         watches = WatchHub(
             platform: node.platform, watchesMax: settings.watchesMax, watchesPerUserMax: settings.watchesPerUserMax)
         follower = StoreFollower(node: node, hub: watches)
-        usage = UsageMeter(platform: node.platform)
+        quotas = DatabaseQuotas(on: node, logger: logger)
+        attempts = Attempts(on: node, quotas: quotas)
+        usage = UsageMeter(on: node, quotas: quotas)
         audit = AuditTrail(platform: node.platform)
         tokenUses = TokenUses(platform: node.platform)
         webhooks = WebhookDeliverer(platform: node.platform, settings: settings.webhooks, logger: logger)
@@ -69,7 +77,8 @@ package final class RecordService: Sendable {
         deletedSubscribers = DeletedSubscribers(platform: node.platform, logger: logger)
         unsavedUploads = UnsavedUploads(uploadsMax: node.settings.assets.uploadsMax)
         peerExchange = PeerExchange(
-            node: node, rotation: rotation, watches: watches, unsavedUploads: unsavedUploads, logger: logger)
+            node: node, signer: signer, watches: watches, unsavedUploads: unsavedUploads, logger: logger)
+        schemaGrowth = SchemaGrowth(on: node, rates: peerExchange.rates)
         gate = FairGate(
             limit: settings.concurrentRequestsMax, queueMax: settings.queuedRequestsMax, processors: node.processors)
     }
@@ -85,7 +94,7 @@ package final class RecordService: Sendable {
         watches.start()
         follower.start()
         deletedSubscribers.start(self)
-        usage.start(self)
+        usage.start()
         audit.start(self)
         tokenUses.start(self)
     }
@@ -97,7 +106,7 @@ package final class RecordService: Sendable {
         jobs.stop()
         await webhooks.stop()
         watches.stop()
-        await usage.stop(self)
+        await usage.stop()
         await audit.stop(self)
         tokenUses.stop()
         peerExchange.stop()
@@ -153,7 +162,7 @@ package final class RecordService: Sendable {
     ///   nodes runs a build that does not know it.
     package func requireSecret() async throws(RequestFailure) -> ClusterSecret {
         if let secret = node.directory.snapshot.secret { return secret }
-        try await refreshDirectory()
+        try await cluster.refreshDirectory()
         if let secret = node.directory.snapshot.secret { return secret }
         throw .tryAgain(
             "the cluster's secret is not made yet: that needs feature level \(FeatureLevel.containerDeletion), which comes into "
@@ -191,116 +200,18 @@ extension RecordService {
     /// Why the node cannot serve, in words; nil if it can.
     package func obstacle() async -> String? { node.obstacle(await node.status()) }
 
+    /// The directory as this node has it.
+    package var directory: DirectorySnapshot { node.directory.snapshot }
+
+    /// The schema as this node knows it; version 0 and empty where none was imported.
+    package func schema(_ key: SchemaKey) -> VersionedSchema { node.directory.snapshot.schema(key) }
+
     /// For one question to the cluster, from now on.
     package func deadline() -> Deadline { node.deadline() }
 
     /// Logs a request that failed, here and on every node that had a part in it.
     package func report(_ id: String, _ text: String) {
         peerExchange.report(RequestTrace.current ?? RequestTrace(id: id), text)
-    }
-}
-
-// The directory.
-extension RecordService {
-    /// Has a command applied by the directory that a request brings about by itself; this node may not know of it yet.
-    package func submit(
-        _ command: DirectoryCommand, by deadline: Deadline
-    ) async throws(RequestFailure) -> DirectoryOutcome {
-        try await submit(DirectoryEntry(command), by: deadline)
-    }
-
-    /// Has an entry applied by the directory; this node may not know of it yet.
-    package func submit(
-        _ entry: DirectoryEntry, by deadline: Deadline
-    ) async throws(RequestFailure) -> DirectoryOutcome {
-        let bytes = try await ask(await node.router.submit(.machine(entry.encoded()), to: .directory, by: deadline))
-        return try unpacked(bytes)
-    }
-
-    /// Has somebody's command applied by the directory and written to the audit log. When it returns, no node relies on
-    /// anything older.
-    package func settle(
-        _ command: DirectoryCommand, origin: AuditOrigin, by deadline: Deadline
-    ) async throws(RequestFailure) -> DirectoryOutcome {
-        let bytes = try await ask(await node.changeDirectory(DirectoryEntry(command, origin: origin), by: deadline))
-        return try unpacked(bytes)
-    }
-
-    /// Has somebody's command applied as `settle` does, and waits until this node knows, where it can.
-    /// - Returns: the new version, where the command gives one.
-    @discardableResult
-    package func change(_ command: DirectoryCommand, origin: AuditOrigin) async throws(RequestFailure) -> UInt64 {
-        switch try await settle(command, origin: origin, by: node.deadline()) {
-        case .refused(let error): throw RequestFailure(error)
-        case .done(let version):
-            await catchUp()
-            return version
-        }
-    }
-
-    /// Has the directory take an entry, and waits until this node knows, where it can. Other nodes may learn of it a
-    /// moment later: for what they look up before they refuse anything by it.
-    package func enter(_ entry: DirectoryEntry, by deadline: Deadline) async throws(RequestFailure) {
-        if case .refused(let error) = try await submit(entry, by: deadline) { throw RequestFailure(error) }
-        await catchUp()
-    }
-
-    /// The directory as this node has it.
-    package var directory: DirectorySnapshot { node.directory.snapshot }
-
-    /// The directory with every change that was acknowledged before this call.
-    package func newestDirectory() async throws(RequestFailure) -> DirectorySnapshot {
-        try await refreshDirectory()
-        return directory
-    }
-
-    package func refreshDirectory() async throws(RequestFailure) {
-        try await ask(await node.refreshDirectory())
-    }
-
-    /// Has this node learn what was changed, where it can: a node that lags must not hide a change that is made.
-    package func catchUp() async {
-        do throws(RequestFailure) { try await refreshDirectory() } catch {}
-    }
-
-    /// The schema as this node knows it; version 0 and empty where none was imported.
-    package func schema(_ key: SchemaKey) -> VersionedSchema { node.directory.snapshot.schema(key) }
-
-    /// Whether the directory holds a newer schema than the one at hand; then this node has it now.
-    func isOutdated(_ schema: VersionedSchema, _ key: SchemaKey) async throws(RequestFailure) -> Bool {
-        try await refreshDirectory()
-        return self.schema(key).version > schema.version
-    }
-}
-
-// Shards.
-extension RecordService {
-    /// Has a command applied by a shard.
-    /// - Returns: what came of it.
-    package func submit<Outcome: WireDecodable>(
-        _ command: ShardCommand, to group: GroupID, by deadline: Deadline, as _: Outcome.Type = RecordOutcome.self
-    ) async throws(RequestFailure) -> Outcome {
-        try unpacked(try await ask(await node.router.submit(GroupCommand(command), to: group, by: deadline)))
-    }
-
-    /// Asks a shard.
-    package func read(
-        _ request: ShardRead, from group: GroupID, by deadline: Deadline
-    ) async throws(RequestFailure) -> ReadAnswer {
-        let answer = try await ask(
-            await node.router.read(request.encoded(), from: group, of: request.container, by: deadline))
-        return try unpacked(answer)
-    }
-}
-
-/// Decodes what another part of the cluster encoded.
-func unpacked<Value: WireDecodable>(
-    _ bytes: [UInt8], as _: Value.Type = Value.self
-) throws(RequestFailure) -> Value {
-    do throws(WireError) {
-        return try Value(decoding: bytes)
-    } catch {
-        throw RequestFailure(.internalError, "a shard's answer cannot be read: \(error)")
     }
 }
 

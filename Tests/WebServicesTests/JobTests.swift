@@ -112,7 +112,8 @@ struct JobTests {
         let scene = try await Scene(notes: 450) { $0.concurrentRequestsMax = 1 }
         let service = scene.world.node.recordService
         @Sendable func hold() async throws {
-            try await service.takePlace(container: Self.container, in: service.directory)
+            try await service.gate.takePlace(
+                container: Self.container, in: service.directory, on: service.node)
         }
         func waiting(_ count: Int) async throws {
             try await awaitTrue("\(count) wait for the only place") { service.gate.load.waiting == count }

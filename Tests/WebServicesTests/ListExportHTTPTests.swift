@@ -22,7 +22,7 @@ struct ListExportHTTPTests {
                     actor: "somebody", requestID: "\(part * 500 + number)", address: "", time: service.now)
                 return AuditEvent(origin: origin, action: "many", subject: "part \(part)")
             }
-            try await service.enter(DirectoryEntry(nil, events: events), by: service.deadline())
+            try await service.cluster.enter(DirectoryEntry(nil, events: events), by: service.deadline())
         }
         let oldest = try await world.token("GET", "audit/export?format=lines&action=many")
         #expect(oldest.status == 200 && oldest["content-type"] == "application/x-ndjson; charset=UTF-8")

@@ -89,19 +89,21 @@ package final class SessionRotation: Sendable {
     /// - Parameters:
     ///   - issued: the token's issue time.
     ///   - now: milliseconds of the node's monotonic clock. With a wall clock, setting the clock could end sessions.
-    package func present(sessionID: String, issued: Int64, now: Int64) -> Verdict {
+    /// - Returns: what it is, and the issue time of the session's newest token that was presented, for `nextIssue`.
+    package func present(sessionID: String, issued: Int64, now: Int64) -> (verdict: Verdict, newest: Int64) {
         stripe(of: sessionID).state.withLock { state in
             var memory = Self.take(sessionID, from: &state)
             defer { put(memory, sessionID, into: &state) }
             if let superseding = memory.moments.first(where: { $0.issued > issued }) {
                 let passed = now - superseding.time
                 if passed > reuse { Self.noteReused(sessionID, in: &state) }
-                return passed <= grace ? .accepted(becameNewest: false) : .superseded
+                let newest = memory.moments.last?.issued ?? issued
+                return (passed <= grace ? .accepted(becameNewest: false) : .superseded, newest)
             }
             let isKnown = memory.moments.last?.issued == issued
             memory.presented = now
             note(issued, in: &memory, at: now, now: now)
-            return .accepted(becameNewest: !isKnown)
+            return (.accepted(becameNewest: !isKnown), issued)
         }
     }
 
@@ -165,8 +167,13 @@ package final class SessionRotation: Sendable {
         let newest = stripe(of: sessionID).state.withLock { state in
             (state.young[sessionID] ?? state.old[sessionID])?.moments.last?.issued
         }
-        let before = max(issued, newest ?? issued)
-        return before < now ? now : before == .max ? .max : before + 1
+        return Self.nextIssue(after: max(issued, newest ?? issued), now: now)
+    }
+
+    /// The same, for a token that `present` has just accepted.
+    /// - Parameter newest: as `present` said.
+    package static func nextIssue(after newest: Int64, now: Int64) -> Int64 {
+        newest < now ? now : newest == .max ? .max : newest + 1
     }
 
     private func stripe(of sessionID: String) -> Stripe {

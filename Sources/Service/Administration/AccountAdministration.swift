@@ -12,7 +12,7 @@ package struct AccountAdministration: Sendable {
     package func list(
         after name: String, limit: Int
     ) async throws(RequestFailure) -> (accounts: [(account: Account, lockedUntil: Int64?)], moreComing: Bool) {
-        try await service.refreshDirectory()
+        try await service.cluster.refreshDirectory()
         let now = service.now
         return try await service.accounts.read { reader in
             // One more says whether the list goes on.
@@ -48,7 +48,7 @@ package struct AccountAdministration: Sendable {
         try await administration.change(.updateAccount(name: name, changes))
         let changed: Account?
         do throws(RequestFailure) {
-            try await service.refreshDirectory()
+            try await service.cluster.refreshDirectory()
             changed = try await service.accounts.account(named: name)
         } catch {
             throw .tryAgain("the change is made, but this node cannot show it: it is behind the directory")
@@ -172,7 +172,9 @@ package struct ProviderAdministration: Sendable {
     package func set(
         _ name: String, issuer: String, clientID: String, _ secret: SecretChange, allowsSignUp: Bool?
     ) async throws(RequestFailure) -> IdentityProvider {
-        let old = try await administration.service.newestDirectory().providers.first { $0.$name == Bytewise(name) }
+        let old = try await administration.service.cluster.newestDirectory().providers.first {
+            $0.$name == Bytewise(name)
+        }
         var provider = IdentityProvider(
             name: name, issuer: issuer, clientID: clientID, sealedSecret: [],
             allowsSignUp: allowsSignUp ?? old?.allowsSignUp ?? false)

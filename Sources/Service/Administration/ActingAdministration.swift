@@ -67,7 +67,7 @@ package struct ActingAdministration: Sendable {
 
     /// The times that last: the administrator's own, and for an admin of the cluster all others, the newest first.
     package func list() async throws(RequestFailure) -> [Entry] {
-        let directory = try await service.newestDirectory()
+        let directory = try await service.cluster.newestDirectory()
         let access = try administration.access
         let (seesAll, now) = (access.isClusterAdmin, service.now)
         let entries = directory.acting.map { token, session in
@@ -118,7 +118,7 @@ package struct ActingCredential: Hashable, Sendable {
     ) async throws(RequestFailure) -> AdmittedRequest {
         let node = service.node
         try await ask(await node.requireDirectory())
-        if node.directory.snapshot.token(withID: id) == nil { try await service.refreshDirectory() }
+        if node.directory.snapshot.token(withID: id) == nil { try await service.cluster.refreshDirectory() }
         let directory = node.directory.snapshot
         guard case .acting(let session)? = directory.token(withID: id)?.kind,
             session.belongs(to: access), try service.trustedNow() < session.expires,

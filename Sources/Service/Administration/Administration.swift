@@ -36,7 +36,7 @@ package struct Administration: Sendable {
     /// - Returns: the new version, where the command gives one.
     @discardableResult
     package func change(_ command: DirectoryCommand) async throws(RequestFailure) -> UInt64 {
-        try await service.change(command, origin: origin)
+        try await service.cluster.change(command, origin: origin)
     }
 
     /// Who makes a token, as it is kept with it; empty while a node does not know that it is.
@@ -51,7 +51,7 @@ package struct Administration: Sendable {
     /// The directory as it is now, with a container.
     /// - Throws: `NOT_FOUND` where there is no such container, or it was deleted.
     package func directory(with container: String) async throws(RequestFailure) -> DirectorySnapshot {
-        let directory = try await service.newestDirectory()
+        let directory = try await service.cluster.newestDirectory()
         try relay(directory.requireContainer(container))
         return directory
     }
@@ -59,7 +59,7 @@ package struct Administration: Sendable {
     /// The account of a name, with every change that was acknowledged before this call.
     /// - Throws: `NOT_FOUND` if it does not exist.
     package func account(named name: String) async throws(RequestFailure) -> Account {
-        try await service.refreshDirectory()
+        try await service.cluster.refreshDirectory()
         if let account = try await service.accounts.account(named: name) { return account }
         throw .notFound(
             "no user '\(name)': `zonekeeper user list` shows those that there are, and `zonekeeper user create \(name)` makes "
@@ -70,7 +70,7 @@ package struct Administration: Sendable {
     /// only, an unknown name is that of a user who has nothing there: which names exist is not theirs to know.
     func owner(named name: String) async throws(RequestFailure) -> Account {
         if try access.containers == nil { return try await account(named: name) }
-        try await service.refreshDirectory()
+        try await service.cluster.refreshDirectory()
         return try await service.accounts.account(named: name)
             ?? Account(id: service.randomHex(bytes: 16), name: name, created: service.now)
     }
@@ -142,7 +142,7 @@ package struct TokenAdministration: Sendable {
     package func list(
         _ filter: TokenFilter, after: TokenPosition?, limit: Int
     ) async throws(RequestFailure) -> Page {
-        try await administration.service.refreshDirectory()
+        try await administration.service.cluster.refreshDirectory()
         return try await administration.service.accounts.read { reader in
             let page = try reader.tokens(filter, after: after, limit: limit)
             let names = try reader.names(ofAccounts: page.tokens.compactMap(\.kind.accountID))
@@ -192,7 +192,9 @@ package struct KeyAdministration: Sendable {
     /// The keys that the administrator may see, each with its user's name.
     package func list() async throws(RequestFailure) -> [(key: ServerKey, user: String)] {
         let access = try administration.access
-        let keys = try await administration.service.newestDirectory().serverKeys.filter { access.covers($0.container) }
+        let keys = try await administration.service.cluster.newestDirectory().serverKeys.filter {
+            access.covers($0.container)
+        }
         let names = try await administration.service.accounts.read { try $0.names(ofAccounts: keys.map(\.accountID)) }
         return keys.map { ($0, names[$0.accountID] ?? "") }
     }

@@ -70,7 +70,7 @@ package struct ClusterAdministration: Sendable {
 
     /// Asks the groups' leaders.
     package func overview() async throws(RequestFailure) -> Overview {
-        guard let map = try await administration.service.newestDirectory().map else {
+        guard let map = try await administration.service.cluster.newestDirectory().map else {
             throw .tryAgain("the cluster is being made; try again in a moment")
         }
         return Overview(of: map, await node.members(by: node.deadline()))

@@ -30,7 +30,7 @@ package struct ConsoleAccess: Sendable {
     ) async throws(RequestFailure) -> AdministratorAccess? {
         try await ask(await service.node.requireDirectory())
         if let access = try knownAccess(secret, lastUsed) { return access }
-        try await service.refreshDirectory()
+        try await service.cluster.refreshDirectory()
         return try knownAccess(secret, lastUsed)
     }
 
@@ -81,7 +81,7 @@ package struct ConsoleAdministration: Sendable {
     package func signIn(link secret: String) async throws(RequestFailure) -> AdministratorAccess {
         try await beginAttempt()
         var link = service.directory.token(withSecret: secret)
-        if link == nil { link = try await service.newestDirectory().token(withSecret: secret) }
+        if link == nil { link = try await service.cluster.newestDirectory().token(withSecret: secret) }
         guard let link, case .consoleLink(let name, _) = link.kind else {
             throw .authenticationFailed(
                 "the link was used already, or its minute is over: `zonekeeper console open` makes another one")
@@ -130,7 +130,7 @@ package struct ConsoleAdministration: Sendable {
     /// the name, or that one has no password.
     /// - Throws: `THROTTLED` where the name is locked, or the place if it is known.
     private func knownPassword(of name: String, at place: String?) async throws(RequestFailure) -> PasswordHash? {
-        let password = try await service.newestDirectory().administrator(named: name)?.password
+        let password = try await service.cluster.newestDirectory().administrator(named: name)?.password
         let key = Administrator.lockoutKey(name)
         let lockout =
             password == nil
@@ -149,7 +149,7 @@ package struct ConsoleAdministration: Sendable {
         let event = AuditEvent(
             origin: origin, action: "sign-in", subject: "a name that no administrator has",
             outcome: "refused: unknown name, or no password")
-        try await service.enter(DirectoryEntry(nil, events: [event]), by: service.deadline())
+        try await service.cluster.enter(DirectoryEntry(nil, events: [event]), by: service.deadline())
     }
 
     private func begin(_ name: String, _ proof: ConsoleProof) async throws(RequestFailure) -> AdministratorAccess {
@@ -203,14 +203,16 @@ package struct ConsoleAdministration: Sendable {
         } else {
             try await setPassword(hash, of: name, keeping: access.session?.id)
         }
-        _ = try await service.newestDirectory()
+        _ = try await service.cluster.newestDirectory()
         return try console.access(named: name, session: access.session)
     }
 
     // MARK: The team
 
     /// The team, sorted by name, with those who have a token only.
-    package func team() async throws(RequestFailure) -> [Administrator] { try await service.newestDirectory().team }
+    package func team() async throws(RequestFailure) -> [Administrator] {
+        try await service.cluster.newestDirectory().team
+    }
 
     /// Makes somebody an administrator.
     package func create(
@@ -267,7 +269,7 @@ package struct ConsoleAdministration: Sendable {
 
     private func enter(_ command: ConsoleCommand, _ origin: AuditOrigin) async throws(RequestFailure) {
         try await requireLevel()
-        try await service.enter(DirectoryEntry(.console(command), origin: origin), by: service.deadline())
+        try await service.cluster.enter(DirectoryEntry(.console(command), origin: origin), by: service.deadline())
     }
 
     /// - Throws: `TRY_AGAIN_LATER` while a node of the cluster runs a build that does not know the console's commands.

@@ -25,7 +25,7 @@ package struct ContainerAdministration: Sendable {
 
     /// Those that the administrator may see, sorted by name, with those that were deleted and can be restored.
     package func list() async throws(RequestFailure) -> [Summary] {
-        let directory = try await service.newestDirectory()
+        let directory = try await service.cluster.newestDirectory()
         let access = try administration.access
         let names = Set(directory.containers.keys).union(directory.deletions.keys)
         return names.filter { access.covers($0) }.sorted().map { name in
@@ -39,7 +39,9 @@ package struct ContainerAdministration: Sendable {
 
     /// Makes a container.
     package func create(_ name: String) async throws(RequestFailure) {
-        if let deletion = try await service.newestDirectory().deletions[name] { throw RequestFailure(deletion.claim) }
+        if let deletion = try await service.cluster.newestDirectory().deletions[name] {
+            throw RequestFailure(deletion.claim)
+        }
         try await administration.change(.createContainer(name: name, time: service.now))
     }
 
@@ -58,7 +60,7 @@ package struct ContainerAdministration: Sendable {
     /// Takes a container away from its clients at once; for a week its data are kept, and it can be restored.
     package func delete(_ name: String) async throws(RequestFailure) -> ContainerDeletion? {
         try await end(name, .delete(time: try service.trustedNow()))
-        return try await service.newestDirectory().deletions[name]
+        return try await service.cluster.newestDirectory().deletions[name]
     }
 
     /// Gives a deleted container back to its clients.
@@ -69,7 +71,7 @@ package struct ContainerAdministration: Sendable {
     private func end(_ name: String, _ step: ContainerEnd) async throws(RequestFailure) {
         // Where there is a secret, the level is in force that knows the command.
         _ = try await service.requireSecret()
-        let directory = try await service.newestDirectory()
+        let directory = try await service.cluster.newestDirectory()
         if directory.deletions[name] == nil { try relay(directory.requireContainer(name)) }
         try await administration.change(.endContainer(name, step))
     }
@@ -86,7 +88,7 @@ package struct ContainerAdministration: Sendable {
 
     /// The directory that has a container's limits; those of the cluster for nil.
     package func limits(of container: String?) async throws(RequestFailure) -> DirectorySnapshot {
-        guard let container else { return try await service.newestDirectory() }
+        guard let container else { return try await service.cluster.newestDirectory() }
         return try await administration.directory(with: container)
     }
 

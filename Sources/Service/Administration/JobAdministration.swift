@@ -75,7 +75,7 @@ package struct JobAdministration: Sendable {
 
     private func tell(_ action: String, _ job: Job) async throws(RequestFailure) {
         let event = AuditEvent(origin: administration.origin, action: action, subject: job.subject)
-        try await service.enter(DirectoryEntry(nil, events: [event]), by: service.deadline())
+        try await service.cluster.enter(DirectoryEntry(nil, events: [event]), by: service.deadline())
     }
 
     /// The jobs that all nodes remember and the administrator may see, the newest first.

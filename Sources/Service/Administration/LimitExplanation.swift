@@ -99,7 +99,7 @@ package struct LimitExplanation: Sendable {
         of database: DatabaseKey, action: Action, _ directory: DirectorySnapshot
     ) async throws(RequestFailure) -> [Rule] {
         let isGrowing = action == .saveRecords
-        let cap = service.quota(of: database, in: directory).cap
+        let cap = service.quotas.quota(of: database, in: directory).cap
         let used = try await ContainerUsage.used(database, in: service, by: service.deadline())
         let isPublic = database.scope == .public
         var rules = [
@@ -121,8 +121,8 @@ package struct LimitExplanation: Sendable {
             ),
         ]
         if isPublic {
-            let (carried, limit) = try await ContainerUsage.transfer(
-                of: database, in: service, directory, by: service.deadline())
+            let (carried, limit) = try await service.usage.transfer(
+                of: database, in: directory, by: service.deadline())
             rules.append(
                 Rule(
                     name: ContainerLimit.transferBytesPerMonth.rawValue, limit: limit, used: carried,

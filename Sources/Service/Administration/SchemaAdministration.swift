@@ -227,7 +227,7 @@ package struct SchemaAdministration: Sendable {
         // Every shard may hold a part of the container's data.
         let database = DatabaseKey(
             container: key.container, environment: key.environment, scope: .private, owner: "")
-        let answers = try await service.readAll(of: database, by: service.deadline()) { _, schema in
+        let answers = try await service.attempts.readAll(of: database, by: service.deadline()) { _, schema in
             .indexes(key, schemaVersion: schema.version)
         }
         var sums: [IndexProgress.Name: (done: Int, total: Int)] = [:]

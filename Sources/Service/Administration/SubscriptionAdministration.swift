@@ -155,13 +155,13 @@ package struct SubscriptionAdministration: Sendable {
         of key: SchemaKey, on group: GroupID, after user: String, limit: Int, by deadline: Deadline
     ) async throws(RequestFailure) -> [String] {
         try await service.node.require(.webhooks, for: "a list of all users' subscriptions needs", in: group)
-        let answer = try await service.answer(
+        let answer = try await service.cluster.answer(
             to: .subscribers(.init(in: key, after: user, limit: limit)), from: group, by: deadline)
         return try unpacked(answer.bytes, as: SubscriberPage.self).users
     }
 
     private func named(_ page: Page, in key: SchemaKey) async throws(RequestFailure) -> Page {
-        try await service.refreshDirectory()
+        try await service.cluster.refreshDirectory()
         let names = try await service.accounts.names(
             ofOwners: page.subscribers.map { database(of: $0.recordName, in: key) })
         var page = page
@@ -217,7 +217,7 @@ package struct SubscriptionAdministration: Sendable {
         let subject =
             "\(AuditText.id(id)) of user \(AuditText.id(user)) in \(key.container) \(key.environment.rawValue)"
         let event = AuditEvent(origin: administration.origin, action: action, subject: subject)
-        try await service.enter(DirectoryEntry(nil, events: [event]), by: service.deadline())
+        try await service.cluster.enter(DirectoryEntry(nil, events: [event]), by: service.deadline())
         return subscriber
     }
 }

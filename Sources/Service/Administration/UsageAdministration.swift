@@ -51,7 +51,8 @@ package struct UsageAdministration: Sendable {
         let transfer = try await transfer(of: key, in: directory)
         let names = try await service.accounts.names(ofOwners: usage.databases.map(\.key))
         let databases = usage.databases.map {
-            Page.Database(usage: $0, cap: service.quota(of: $0.key, in: directory).cap, user: names[$0.key.owner])
+            Page.Database(
+                usage: $0, cap: service.quotas.quota(of: $0.key, in: directory).cap, user: names[$0.key.owner])
         }
         return Page(databases: databases, next: usage.next, transfer: transfer)
     }
@@ -59,13 +60,13 @@ package struct UsageAdministration: Sendable {
     /// What the public database of a container's environment may hold, in bytes without files.
     package func publicLimit(of key: SchemaKey) async throws(RequestFailure) -> Int64 {
         let directory = try await administration.directory(with: key.container)
-        return service.quota(of: DatabaseKey(publicDataIn: key), in: directory).cap.bytes
+        return service.quotas.quota(of: DatabaseKey(publicDataIn: key), in: directory).cap.bytes
     }
 
     private func transfer(
         of key: SchemaKey, in directory: DirectorySnapshot
     ) async throws(RequestFailure) -> (month: UInt64, bytes: Int64, limit: Int64) {
-        let ledger = try await service.ledger(of: DatabaseKey(publicDataIn: key), by: service.deadline())
+        let ledger = try await service.quotas.ledger(of: DatabaseKey(publicDataIn: key), by: service.deadline())
         let month = QuotaTransfer.month(of: service.now)
         return (
             month, ledger.transferMonth == month ? Int64(clamping: ledger.transferBytes) : 0,

@@ -53,7 +53,7 @@ package struct Webhooks: Sendable {
 
     /// Sorted by name.
     package func list() async throws(RequestFailure) -> [Webhook] {
-        let directory = try await service.newestDirectory()
+        let directory = try await service.cluster.newestDirectory()
         try relay(directory.requireContainer(key.container))
         return directory.webhooks(of: key)
     }
@@ -154,7 +154,7 @@ package struct Webhooks: Sendable {
         _ webhook: Webhook, _ origin: AuditOrigin, by deadline: Deadline
     ) async throws(RequestFailure) -> Webhook {
         try await service.node.requireWebhooks(in: .directory)
-        try await service.change(.webhook(.save(webhook)), origin: origin)
+        try await service.cluster.change(.webhook(.save(webhook)), origin: origin)
         let saved = try await self.webhook(named: webhook.name)
         // The node that delivers does the same, where this one cannot.
         try await WebhookSubscriptions(service, saved).save(by: deadline)
@@ -166,7 +166,7 @@ package struct Webhooks: Sendable {
         var webhook = try await webhook(named: name)
         if webhook.state != .leaving {
             webhook.state = .leaving
-            try await service.change(.webhook(.save(webhook)), origin: origin)
+            try await service.cluster.change(.webhook(.save(webhook)), origin: origin)
         }
         try await finishRemoval(of: webhook)
     }
@@ -176,9 +176,9 @@ package struct Webhooks: Sendable {
         try await DeletedSubscribers.forget(webhook.subscriber, in: service, by: service.node.deadline())
         let command = WebhookCommand.remove(
             container: webhook.container, webhook.environment, name: webhook.name)
-        let outcome = try await service.submit(DirectoryCommand.webhook(command), by: service.node.deadline())
+        let outcome = try await service.cluster.submit(DirectoryCommand.webhook(command), by: service.node.deadline())
         if case .refused(let error) = outcome, error.code != .notFound { throw RequestFailure(error) }
-        await service.catchUp()
+        await service.cluster.catchUp()
     }
 
     /// Sends a delivery that tells of nothing, once.

@@ -1,4 +1,6 @@
 import Cluster
+import Directory
+import RecordModel
 import Synchronization
 
 /// Why a request was not let in.
@@ -228,5 +230,44 @@ package final class FairGate: Sendable {
 
     private func stripe(of container: String) -> Stripe {
         stripes[Int(UInt(bitPattern: container.hashValue) % UInt(stripes.count))]
+    }
+}
+
+// Requests of clients.
+extension FairGate {
+    /// Takes a place among the requests that this node works on, waiting for the container's turn where there is none.
+    /// - Throws: `TRY_AGAIN_LATER` where too many of the container's wait already, or its turn does not come in time.
+    func takePlace(
+        container: String, in directory: DirectorySnapshot, on node: ClusterNode
+    ) async throws(RequestFailure) {
+        let limit = Int(directory.limits(of: container)[.concurrentRequests])
+        // Where nobody waits, a timer would only cost.
+        if enterNow(container: container, containerMax: limit) { return }
+        let decision = await enterInTime(container: container, containerMax: limit, on: node)
+        guard case .refused(let refusal) = decision else { return }
+        let reason =
+            switch refusal {
+            case .containerQueueFull: "too many requests of container '\(container)' wait on this node"
+            case .nodeQueueFull: "too many requests wait on this node"
+            case .cancelled: "this node has too much to do, and the request's turn did not come in time"
+            }
+        throw .nothingDone(reason).by(ContainerLimit.concurrentRequests.rawValue, limit: limit, used: load.inside)
+    }
+
+    private func enterInTime(container: String, containerMax: Int, on node: ClusterNode) async -> GateDecision {
+        await withTaskGroup(of: GateDecision?.self) { tasks in
+            tasks.addTask { await self.enter(container: container, containerMax: containerMax) }
+            tasks.addTask {
+                try? await node.platform.clock.sleep(milliseconds: node.settings.requestDeadlineMilliseconds)
+                return nil
+            }
+            defer { tasks.cancelAll() }
+            for await decision in tasks {
+                if let decision { return decision }
+                // The time is over: the request leaves its line, unless its turn came just now.
+                tasks.cancelAll()
+            }
+            return .refused(.cancelled)
+        }
     }
 }

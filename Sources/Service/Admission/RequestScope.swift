@@ -89,6 +89,11 @@ package struct Requester: Sendable {
         self.requestID = requestID
         self.address = address
     }
+
+    /// Who asks, for the audit log.
+    func origin(at time: Int64) -> AuditOrigin {
+        AuditOrigin(actor: admitted.actor, requestID: requestID, address: address ?? "", time: time)
+    }
 }
 
 extension RecordService {
@@ -115,19 +120,19 @@ extension RecordService {
             admitted.administrator = administrator
             context = AdmittedRequest(admitted: admitted, directory: node.directory.snapshot)
         } else {
-            context = try await identify(credentials, precheck, to: scope.target, address: address)
+            context = try await identification.identify(credentials, precheck, to: scope.target, address: address)
         }
         let (admitted, directory) = (context.admitted, context.directory)
         notes.admitted = admitted
         tokenUses.note(admitted, in: directory, now: now)
-        if let session = admitted.session { notes.webAuthToken = try rotate(session) }
+        if let session = admitted.session { notes.webAuthToken = try peerExchange.sessions.rotate(session) }
         if !admitted.caller.isAdministrator {
             try await peerExchange.rates.spend(scope.rateKey, by: admitted.debtor, in: directory, &notes)
         }
-        if !scope.isWatch { try await takePlace(container: scope.target.container, in: directory) }
+        if !scope.isWatch { try await gate.takePlace(container: scope.target.container, in: directory, on: node) }
         if scope.mayChangeData, let signature = credentials.signed?.signature {
             do throws(RequestFailure) {
-                try await requireNew(signature, container: scope.target.container, by: deadline)
+                try await peerExchange.requireNew(signature, container: scope.target.container, by: deadline)
             } catch {
                 leave(scope)
                 throw error
@@ -139,17 +144,6 @@ extension RecordService {
     /// Ends a request that `admit` let in.
     package func leave(_ scope: RequestScope) {
         if !scope.isWatch { gate.leave(container: scope.target.container) }
-    }
-
-    /// Who asks, for the audit log.
-    package func origin(of requester: Requester) -> AuditOrigin {
-        origin(requester.admitted.actor, requestID: requester.requestID, address: requester.address)
-    }
-
-    /// Who asks, for the audit log.
-    package func origin(_ actor: String, requestID: String, address: String?) -> AuditOrigin {
-        AuditOrigin(
-            actor: actor, requestID: requestID, address: address ?? "", time: now)
     }
 }
 

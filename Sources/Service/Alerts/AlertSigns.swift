@@ -109,7 +109,7 @@ struct AlertSigns {
                 found.time = storage.time
                 findings.append(found)
             }
-            share(.publicData, storage.publicBytes, of: service.quota(of: database, in: directory).cap.bytes)
+            share(.publicData, storage.publicBytes, of: service.quotas.quota(of: database, in: directory).cap.bytes)
             if service.usage.knows(database, month: month) {
                 share(
                     .transfer, service.usage.transfer(of: database, month: month),

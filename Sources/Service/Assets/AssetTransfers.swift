@@ -24,9 +24,9 @@ package struct AssetTransfers: Sendable {
     package func open<Ticket: AssetTicket>(
         _ bytes: [UInt8]?, as _: Ticket.Type, address: String?
     ) async throws(RequestFailure) -> Ticket {
-        try service.requireFewFailures(of: address)
+        try service.failedAuthentications.requireFew(of: address)
         guard let ticket = try await service.requireSecret().ticket(bytes, as: Ticket.self) else {
-            try service.countFailure(of: address)
+            try service.failedAuthentications.count(of: address)
             throw RequestFailure(.accessDenied, "the URL is not one that this cluster gave, or was changed")
         }
         return try service.judgedByClock { now throws(RequestFailure) in
@@ -48,11 +48,11 @@ package struct AssetTransfers: Sendable {
     ) async throws(RequestFailure) -> IncomingAsset {
         let database = ticket.zone.database
         do throws(ClusterError) { try await service.node.requireDirectory() } catch { throw RequestFailure(error) }
-        try await service.requireContainer(database.container)
+        try await requireContainer(database.container)
         let directory = service.node.directory.snapshot
         let rate = RateKey(container: database.container, kind: .requests)
         try await service.peerExchange.rates.spend(rate, in: directory, &notes)
-        try await service.requireTransfer(
+        try await service.usage.requireTransfer(
             for: database, of: ticket.uploader, in: directory, by: service.node.deadline())
         let limit = directory.limits(of: database.container)[.unsavedAssetBytes]
         let owner = UnsavedUploads.Owner(container: database.container, user: ticket.uploader)
@@ -72,7 +72,7 @@ package struct AssetTransfers: Sendable {
     package func read(
         _ ticket: AssetDownloadTicket, range: Range<UInt64>
     ) async throws(RequestFailure) -> AssetBytes {
-        try await service.requireContainer(ticket.zone.database.container)
+        try await requireContainer(ticket.zone.database.container)
         do throws(AssetError) {
             return try await service.node.readAsset(
                 ticket.asset, in: service.node.map.group(of: ticket.zone), range: range)
@@ -81,9 +81,16 @@ package struct AssetTransfers: Sendable {
         }
     }
 
+    /// - Throws: `NOT_FOUND` where there is no such container, or it was deleted.
+    private func requireContainer(_ container: String) async throws(RequestFailure) {
+        if service.directory.containers[container] != nil { return }
+        try await service.cluster.refreshDirectory()
+        try relay(service.directory.requireContainer(container))
+    }
+
     /// Counts bytes that went to a client: of a URL it is not known who has it.
     package func carried(_ bytes: Int, for zone: ZoneKey) {
-        service.carried(bytes, for: zone.database, of: Caller.anonymousName)
+        service.usage.carried(bytes, for: zone.database, of: Caller.anonymousName)
     }
 }
 
@@ -115,7 +122,7 @@ package final class IncomingAsset: Sendable {
         guard size <= ticket.bytesMax else { throw Self.tooLarge(ticket.bytesMax) }
         try service.unsavedUploads.grow(owner, by: count, to: size, limit: unsavedBytesMax)
         state.withLock { $0.size = size }
-        service.carried(count, for: ticket.zone.database, of: ticket.uploader)
+        service.usage.carried(count, for: ticket.zone.database, of: ticket.uploader)
         do throws(AssetError) { try await file.write(bytes) } catch { throw RequestFailure(error) }
     }
 

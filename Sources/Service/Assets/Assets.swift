@@ -33,10 +33,10 @@ package struct Assets: Sendable {
     package func uploads(_ form: AssetsUploadRequest) async throws(RequestFailure) -> [Upload] {
         let zone = try request.zone(form.zoneID)
         let secret = try await service.requireSecret()
-        if !zone.isDefault, try await service.zoneState(zone, by: request.deadline) == nil {
+        if !zone.isDefault, try await service.attempts.zoneState(zone, by: request.deadline) == nil {
             throw RequestFailure(.zoneNotFound, "Zone not found: \(zone.name)")
         }
-        try await service.requireTransfer(
+        try await service.usage.requireTransfer(
             for: request.key, of: request.caller.stampName, in: request.directory, by: request.deadline)
         try await request.judge(in: service) { attempt throws(ServiceError) in
             if let fault = fault(form.tokens, attempt) { throw fault }
@@ -67,7 +67,7 @@ package struct Assets: Sendable {
         let schema = attempt.schema.schema
         let grows =
             request.key.environment == .development && request.caller.user != nil
-            && service.growthRate(of: request.key.container, in: attempt.directory) != nil
+            && service.schemaGrowth.rate(of: request.key.container, in: attempt.directory) != nil
         for (position, token) in tokens.enumerated() {
             guard let type = schema.type(named: token.recordType) else {
                 if grows { continue }
@@ -118,7 +118,7 @@ package struct Assets: Sendable {
         let denials = found.count { $0["serverErrorCode"]?.string == ErrorCode.accessDenied.rawValue }
         if denials > 0 {
             service.audit.refused(
-                service.origin(of: request.requester), in: request.key.container, action: "assets/rereference",
+                request.requester.origin(at: service.now), in: request.key.container, action: "assets/rereference",
                 subject: request.subject, count: denials)
         }
         return zip(form.assets, found).map { item, record in
@@ -141,7 +141,7 @@ package struct Assets: Sendable {
     private func read(
         _ records: [(name: String, fields: [String])], in zone: ZoneKey, _ assets: ShardRead.AssetRendering
     ) async throws(RequestFailure) -> [JSONValue] {
-        let answer = try await service.readUnderSchema(
+        let answer = try await service.attempts.read(
             request.schemaKey, in: request.directory, from: service.node.map.group(of: zone), by: request.deadline
         ) { schema in
             .lookup(

@@ -44,7 +44,7 @@ struct JobRun: Sendable {
         let origin = AuditOrigin(
             actor: origin.actor, requestID: origin.requestID, address: origin.address, time: service.now)
         // That it began is in the log already; a directory that cannot be written now keeps nothing from ending.
-        try? await service.enter(
+        try? await service.cluster.enter(
             DirectoryEntry(
                 nil, events: [AuditEvent(origin: origin, action: "job.end", subject: what, outcome: outcome)]),
             by: service.deadline())
@@ -119,7 +119,7 @@ struct JobRun: Sendable {
         _ work: (DatabaseRequest) async throws(RequestFailure) -> Value
     ) async throws(RequestFailure) -> Value {
         let context = try await right.admitted(by: service, to: job, writes: job.kind == .delete)
-        try await service.takePlace(container: job.container, in: context.directory)
+        try await service.gate.takePlace(container: job.container, in: context.directory, on: service.node)
         defer { service.gate.leave(container: job.container) }
         return try await work(JobRight.request(of: job, by: context, origin, in: service))
     }

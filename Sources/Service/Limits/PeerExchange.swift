@@ -12,11 +12,11 @@ package import Wire
 /// tokens that were replaced, key-value stores that changed, requests that failed.
 package final class PeerExchange: NodeServices {
     package let rates: RateExchange
-    let rotation: SessionRotation
+    /// Web auth tokens that were replaced.
+    package let sessions: SessionSpread
     private let node: ClusterNode
     private let logger: Logger
     private let signatures = SignatureMemory()
-    private let sessions: SessionSpread
     private let watches: WatchHub
     private let unsavedUploads: UnsavedUploads
     /// What other nodes told and was not looked at yet. What finds no place is lost, as a message is.
@@ -32,14 +32,13 @@ package final class PeerExchange: NodeServices {
     private static let aheadMillisecondsMax: Int64 = 2_000
 
     init(
-        node: ClusterNode, rotation: SessionRotation, watches: WatchHub, unsavedUploads: UnsavedUploads, logger: Logger
+        node: ClusterNode, signer: SessionSigner?, watches: WatchHub, unsavedUploads: UnsavedUploads, logger: Logger
     ) {
         self.node = node
         self.unsavedUploads = unsavedUploads
         self.watches = watches
-        self.rotation = rotation
         self.logger = logger
-        sessions = SessionSpread(node: node, rotation: rotation, logger: logger)
+        sessions = SessionSpread(node: node, signer: signer, logger: logger)
         rates = RateExchange(node: node)
     }
 
@@ -102,10 +101,20 @@ package final class PeerExchange: NodeServices {
         }
     }
 
+    /// Makes sure that a signed request which changes something is not a copy of an earlier one.
+    func requireNew(
+        _ signature: RequestSignature, container: String, by deadline: Deadline
+    ) async throws(RequestFailure) {
+        if try await ask(await isNew(signature, container: container, by: deadline)) { return }
+        throw .authenticationFailed(
+            "X-Apple-CloudKit-Request-SignatureV1: this signature was used before; sign each request anew, with the present time"
+        )
+    }
+
     /// Whether a signature was not used before, anywhere in the cluster.
     /// - Throws: `ClusterError.unavailable` where the leader of the container's group cannot say: it began to lead
     ///   after the date of the signature, or that date is still to come. The request is then to be signed anew.
-    func isNew(
+    private func isNew(
         _ signature: RequestSignature, container: String, by deadline: Deadline
     ) async throws(ClusterError) -> Bool {
         let group = RateExchange.group(of: container, in: node.map)
@@ -133,9 +142,6 @@ package final class PeerExchange: NodeServices {
         }
     }
 
-    /// A session's newest token was presented here for the first time: the other nodes learn of it in a moment.
-    func didUse(_ use: SessionUse) { sessions.didUse(use.sessionID, issued: use.issued) }
-
     /// Records have these files now: no node counts them as unsaved any more.
     func didSave(_ assets: [AssetReference], by owner: UnsavedUploads.Owner) {
         spread(SavedAssets(container: owner.container, user: owner.user, assets: assets))
@@ -153,8 +159,6 @@ package final class PeerExchange: NodeServices {
             node.platform.startTask { [node] in await node.router.tell(message, to: NodeID(other.id)) }
         }
     }
-
-    func warn(_ text: String) { logger.warning("\(text)") }
 
     /// A text that clients had a part in, for one line of a log: no control characters, and not too long.
     private static func line(_ text: String) -> String {

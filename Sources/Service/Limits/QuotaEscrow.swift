@@ -6,7 +6,7 @@ import Synchronization
 
 /// Brings a shard what it lacks of a database's quota: from the ledger, or from the other shards by way of the ledger.
 struct QuotaEscrow {
-    private let service: RecordService
+    private let quotas: DatabaseQuotas
     private let ask: EscrowRequests.Ask
     private let database: DatabaseKey
     private let shard: GroupID
@@ -15,10 +15,10 @@ struct QuotaEscrow {
     private let deadline: Deadline
 
     init(
-        _ service: RecordService, _ ask: EscrowRequests.Ask, under terms: QuotaTerms, at place: EscrowRequests.Place,
+        _ quotas: DatabaseQuotas, _ ask: EscrowRequests.Ask, under terms: QuotaTerms, at place: EscrowRequests.Place,
         by deadline: Deadline
     ) {
-        self.service = service
+        self.quotas = quotas
         self.ask = ask
         database = place.database
         shard = place.shard
@@ -48,7 +48,7 @@ struct QuotaEscrow {
         if need.assets == 0 { plenty.assets = 0 }
         var grant = try await submit(asked(ask.sum + plenty, need))
         if !grant.isEnough, try await reclaim(need) { grant = try await submit(asked(ask.sum, need)) }
-        service.warn(database, cap: cap, free: grant.free)
+        quotas.warn(database, cap: cap, free: grant.free)
         if grant.isEnough {
             try await credit(grant)
             return true
@@ -72,12 +72,12 @@ struct QuotaEscrow {
         { want, need in
             QuotaGrant(
                 ledger: database, shard: shard.rawValue, want: want, need: need, received: received,
-                returned: returned, cap: cap, epoch: epoch, time: service.now)
+                returned: returned, cap: cap, epoch: epoch, time: quotas.now)
         }
     }
 
     private func submit(_ grant: QuotaGrant) async throws(RequestFailure) -> Grant {
-        switch try await service.submitQuota(.grant(grant), to: service.ledgerGroup(of: database), by: deadline) {
+        switch try await quotas.submit(.grant(grant), to: quotas.ledgerGroup(of: database), by: deadline) {
         case .granted(let cumulative, let free): Grant(isEnough: true, cumulative: cumulative, free: free)
         case .insufficient(let cumulative, let free): Grant(isEnough: false, cumulative: cumulative, free: free)
         default: throw .otherAnswer
@@ -87,7 +87,7 @@ struct QuotaEscrow {
     private func credit(_ grant: Grant) async throws(RequestFailure) {
         let credit = QuotaCredit(
             database: database, cumulative: grant.cumulative, epoch: epoch, overdrawn: QuotaParts(below: grant.free))
-        _ = try await service.submitQuota(.credit(credit), to: shard, by: deadline)
+        _ = try await quotas.submit(.credit(credit), to: shard, by: deadline)
     }
 
     /// Has a shard give back what it does not use.
@@ -96,7 +96,7 @@ struct QuotaEscrow {
     ) async throws(RequestFailure) -> (received: QuotaAmounts, returned: QuotaAmounts) {
         let release = QuotaRelease(database: database)
         guard
-            case .released(let received, let returned) = try await service.submitQuota(
+            case .released(let received, let returned) = try await quotas.submit(
                 .release(release), to: shard, by: deadline)
         else { throw .otherAnswer }
         return (received, returned)
@@ -105,9 +105,9 @@ struct QuotaEscrow {
     /// Has the other shards give back what they do not use of what is lacking, all at once.
     /// - Returns: whether any did.
     private func reclaim(_ need: QuotaAmounts) async throws(RequestFailure) -> Bool {
-        let others = try await service.ledger(of: database, by: deadline).shares.filter { share in
+        let others = try await quotas.ledger(of: database, by: deadline).shares.filter { share in
             let shard = GroupID(share.shard)
-            return shard != self.shard && share.granted != share.returned && service.node.map.groups.contains(shard)
+            return shard != self.shard && share.granted != share.returned && quotas.isShard(shard)
         }
         if others.isEmpty { return false }
         return try await withTaskGroup(of: Result<Bool, RequestFailure>.self) { tasks in
@@ -136,11 +136,7 @@ struct QuotaEscrow {
     private func reclaim(_ need: QuotaAmounts, from share: LedgerState.Share) async throws(RequestFailure) -> Bool {
         let shard = GroupID(share.shard)
         // A look first: most shards of a full database use all that they have, and a release is a round of the group.
-        guard
-            case .found(let answer) = try await service.read(
-                .usage(UsageRequest(of: database)), from: shard, by: deadline)
-        else { throw .otherAnswer }
-        let found = try unpacked(answer.bytes, as: UsagePage.self).databases.first
+        let found = try await quotas.usage(of: database, on: shard, by: deadline)
         let allotted = found?.allotted ?? .zero
         let unused = (allotted - (found?.used ?? .zero)).greater(.zero)
         let untold = (share.granted - share.returned - allotted).greater(.zero)
@@ -150,12 +146,12 @@ struct QuotaEscrow {
             // count, void.
             let credit = QuotaCredit(
                 database: database, cumulative: share.granted, epoch: 0, overdrawn: .all)
-            _ = try await service.submitQuota(.credit(credit), to: shard, by: deadline)
+            _ = try await quotas.submit(.credit(credit), to: shard, by: deadline)
         }
         let (received, returned) = try await release(at: shard)
         if returned == share.returned && received.fits(in: share.granted) { return false }
         let deposit = QuotaDeposit(ledger: database, shard: share.shard, received: received, returned: returned)
-        _ = try await service.submitQuota(.deposit(deposit), to: service.ledgerGroup(of: database), by: deadline)
+        _ = try await quotas.submit(.deposit(deposit), to: quotas.ledgerGroup(of: database), by: deadline)
         return true
     }
 }

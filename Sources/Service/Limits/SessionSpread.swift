@@ -1,9 +1,10 @@
-import Admission
+package import Admission
 import Cluster
 import Directory
 import Logging
 import PeerTransport
 import RaftCore
+import RecordModel
 import Synchronization
 import Wire
 
@@ -11,14 +12,15 @@ import Wire
 /// were copied.
 ///
 /// Each other node is told ten times a second, by a loop of its own, so that one that does not answer holds up nobody.
-final class SessionSpread: Sendable {
+package final class SessionSpread: Sendable {
     private static let intervalMilliseconds: UInt64 = 100
     /// How often nodes that came or went are looked for.
     private static let followMilliseconds: UInt64 = 1_000
     /// Uses in one message of an answer.
     private static let answerUses = 5_000
 
-    let rotation: SessionRotation
+    private let rotation = SessionRotation(sessionsMax: 200_000)
+    private let signer: SessionSigner?
     private let node: ClusterNode
     private let logger: Logger
     private let boot: UInt64
@@ -26,9 +28,9 @@ final class SessionSpread: Sendable {
     /// Nodes that are being answered; each is answered once at a time.
     private let answering = Mutex<Set<NodeID>>([])
 
-    init(node: ClusterNode, rotation: SessionRotation, logger: Logger) {
+    init(node: ClusterNode, signer: SessionSigner?, logger: Logger) {
         self.node = node
-        self.rotation = rotation
+        self.signer = signer
         self.logger = logger
         let boot = max(1, node.platform.random())
         var outboxes: [NodeID: SessionOutbox] = [:]
@@ -49,11 +51,36 @@ final class SessionSpread: Sendable {
     /// Milliseconds of the node's monotonic clock, which nobody sets.
     private var uptime: Int64 { Int64(clock.now.nanoseconds / 1_000_000) }
 
-    /// A session's newest token was presented here for the first time.
-    func didUse(_ sessionID: String, issued: Int64) {
+    /// The web auth token that takes the place of the one that a request came with.
+    /// - Throws: `AUTHENTICATION_REQUIRED` where that one was replaced too long ago.
+    func rotate(_ use: SessionUse) throws(RequestFailure) -> String? {
+        let (verdict, newest) = rotation.present(sessionID: use.sessionID, issued: use.issued, now: uptime)
+        switch verdict {
+        case .superseded:
+            throw RequestFailure(
+                .authenticationRequired,
+                "request needs authorization: the ckWebAuthToken was replaced by a newer one, which an earlier answer carried"
+            )
+        case .accepted(let isNewest):
+            if isNewest { didUse(use) }
+            return newToken(of: use, issued: SessionRotation.nextIssue(after: newest, now: now))
+        }
+    }
+
+    /// A web auth token of a session that is as new as this moment.
+    package func newToken(of use: SessionUse) -> String? {
+        newToken(of: use, issued: rotation.nextIssue(of: use.sessionID, after: use.issued, now: now))
+    }
+
+    private func newToken(of use: SessionUse, issued: Int64) -> String? {
+        signer?.token(sessionID: use.sessionID, issued: issued)
+    }
+
+    /// A session's newest token was presented here for the first time: the other nodes learn of it in a moment.
+    private func didUse(_ use: SessionUse) {
         let uptime = uptime
         outboxes.withLock { outboxes in
-            for id in outboxes.keys { outboxes[id]?.note(sessionID, issued: issued, now: uptime) }
+            for id in outboxes.keys { outboxes[id]?.note(use.sessionID, issued: use.issued, now: uptime) }
         }
     }
 

@@ -47,7 +47,9 @@ package final class TokenUses: Sendable {
         for start in stride(from: 0, to: ids.count, by: AdministrationCommand.usesMax) {
             let some = Array(ids[start..<min(start + AdministrationCommand.usesMax, ids.count)])
             let entry = DirectoryEntry(.administration(.noteUses(ids: some, time: service.now)))
-            do throws(RequestFailure) { try await service.enter(entry, by: service.deadline()) } catch { return }
+            do throws(RequestFailure) { try await service.cluster.enter(entry, by: service.deadline()) } catch {
+                return
+            }
         }
     }
 }

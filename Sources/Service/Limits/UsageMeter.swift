@@ -1,3 +1,4 @@
+import Authorization
 import Cluster
 package import Directory
 import RaftCore
@@ -24,47 +25,92 @@ package final class UsageMeter: Sendable {
     }
 
     private static let intervalMilliseconds: UInt64 = 1_000
-    /// Databases whose last warning is remembered.
-    private static let warnedMax = 10_000
 
     private let counts = Mutex<[DatabaseKey: Count]>([:])
-    /// A level is told again after an hour: what is deleted and filled again on one shard changes nothing in the
-    /// ledger.
-    private static let warnAgainMilliseconds: Int64 = 3_600_000
-
-    /// Where requests wait that lack some of a database's quota.
-    let allotments = EscrowRequests()
-    private let warned = Mutex<[DatabaseKey: (level: QuotaWarning, time: Int64)]>([:])
+    private let node: ClusterNode
+    private let quotas: DatabaseQuotas
     private let work: PeriodicTask
 
-    init(platform: any NodePlatform) { work = PeriodicTask(platform: platform) }
-
-    /// Counts the bytes of a request and its answer.
-    func carried(_ bytes: Int, for database: DatabaseKey) {
-        guard database.scope == .public else { return }
-        counts.withLock { $0[database, default: Count()].waiting += Int64(bytes) }
+    init(on node: ClusterNode, quotas: DatabaseQuotas) {
+        self.node = node
+        self.quotas = quotas
+        work = PeriodicTask(platform: node.platform)
     }
 
-    /// Counts the bytes of a request without a session and its answer, up to so many in a month.
+    private var month: UInt64 { QuotaTransfer.month(of: node.platform.clock.wallMilliseconds) }
+
+    /// Counts bytes that a request for public data and its answer carried.
     ///
-    /// It is in memory: a node that is restarted begins at 0.
-    func carriedByStrangers(_ bytes: Int, for database: DatabaseKey, month: UInt64, max: Int64) {
+    /// What callers without a session carried is in memory: a node that is restarted begins at 0.
+    /// - Parameter name: who asked, as the stamps of records name them. What callers without a session carry beyond
+    ///   their part of the month is not counted: it would be taken from the users.
+    package func carried(_ bytes: Int, for database: DatabaseKey, of name: String) {
         guard database.scope == .public else { return }
+        guard name == Caller.anonymousName else {
+            return counts.withLock { $0[database, default: Count()].waiting += Int64(bytes) }
+        }
+        let (month, limit) = (month, strangersLimit(of: database, in: node.directory.snapshot))
         counts.withLock { counts in
             var count = counts[database, default: Count()]
             if count.strangers.month != month { count.strangers = (month, 0) }
-            let counted = min(Int64(bytes), Swift.max(0, max - count.strangers.bytes))
+            let counted = min(Int64(bytes), max(0, limit - count.strangers.bytes))
             count.strangers.bytes += counted
             count.waiting += counted
             counts[database] = count
         }
     }
 
-    /// Bytes that callers without a session carried through this node in the month.
-    func strangersTransfer(of database: DatabaseKey, month: UInt64) -> Int64 {
-        counts.withLock { counts in
+    /// Bytes that this node lets callers without a session carry in a month: a quarter of the container's, in equal
+    /// parts for the nodes.
+    private func strangersLimit(of database: DatabaseKey, in directory: DirectorySnapshot) -> Int64 {
+        let limit = ContainerUsage.transferLimit(of: database, in: directory)
+        return limit == ContainerLimit.unlimited ? limit : limit / 4 / Int64(max(1, node.map.nodes.count))
+    }
+
+    /// Bytes that callers without a session carried through this node in this month.
+    private func strangersTransfer(of database: DatabaseKey) -> Int64 {
+        let month = month
+        return counts.withLock { counts in
             counts[database].flatMap { $0.strangers.month == month ? $0.strangers.bytes : nil } ?? 0
         }
+    }
+
+    /// - Parameter name: who asks, as the stamps of records name them.
+    /// - Throws: `QUOTA_EXCEEDED` where the month's transfer of public data, or the part of callers without a session,
+    ///   is used up, which keeps data from growing and nothing else.
+    func requireTransfer(
+        for database: DatabaseKey, of name: String, in directory: DirectorySnapshot, by deadline: Deadline
+    ) async throws(RequestFailure) {
+        guard database.scope == .public else { return }
+        if name == Caller.anonymousName {
+            let (used, part) = (strangersTransfer(of: database), strangersLimit(of: database, in: directory))
+            let who = "callers without a session of container '\(database.container)' have, through this node,"
+            if used >= part { throw Self.transferUsedUp(who, used, part) }
+        }
+        let (used, limit) = try await transfer(of: database, in: directory, by: deadline)
+        if used >= limit { throw Self.transferUsedUp("container '\(database.container)' has", used, limit) }
+    }
+
+    private static func transferUsedUp(_ who: String, _ used: Int64, _ limit: Int64) -> RequestFailure {
+        var failure = RequestFailure(
+            .quotaExceeded,
+            "\(who) carried \(used) of the \(limit) bytes that are allowed in a month; reading and deleting go on, saving does "
+                + "when the month ends or the limit is raised (`zonekeeper limits set`)")
+        failure.rule = RequestRefusal(
+            rule: ContainerLimit.transferBytesPerMonth.rawValue, limit: limit, used: used)
+        return failure
+    }
+
+    /// The bytes that this month's requests for a public database carried, as this node knows, and may carry.
+    package func transfer(
+        of database: DatabaseKey, in directory: DirectorySnapshot, by deadline: Deadline
+    ) async throws(RequestFailure) -> (used: Int64, limit: Int64) {
+        let limit = ContainerUsage.transferLimit(of: database, in: directory)
+        let month = month
+        if limit != ContainerLimit.unlimited, !knows(database, month: month) {
+            learn(database, try await quotas.ledger(of: database, by: deadline), month: month)
+        }
+        return (transfer(of: database, month: month), limit)
     }
 
     /// Bytes carried in the month, as far as this node knows.
@@ -81,7 +127,7 @@ package final class UsageMeter: Sendable {
     }
 
     /// Takes over what the ledger says, unless it told meanwhile what it counted.
-    func learn(_ database: DatabaseKey, _ ledger: LedgerState, month: UInt64) {
+    private func learn(_ database: DatabaseKey, _ ledger: LedgerState, month: UInt64) {
         let total = ledger.transferMonth >= month ? Int64(clamping: ledger.transferBytes) : 0
         counts.withLock { counts in
             guard counts[database]?.month != month else { return }
@@ -90,41 +136,17 @@ package final class UsageMeter: Sendable {
         }
     }
 
-    /// Tells that a database comes near its quota: once a level and node, and again where it was farther from it
-    /// meanwhile or an hour has passed.
-    /// - Parameter level: nil where it is not near.
-    func warn(_ database: DatabaseKey, _ level: QuotaWarning?, now: Int64, _ tell: (String) -> Void) {
-        let isNew = warned.withLock { warned in
-            guard let level else {
-                warned[database] = nil
-                return false
-            }
-            if let last = warned[database], last.level >= level, now - last.time < Self.warnAgainMilliseconds {
-                warned[database]?.level = level
-                return false
-            }
-            if warned.count >= Self.warnedMax { warned.removeAll() }
-            warned[database] = (level, now)
-            return true
-        }
-        guard isNew, let level else { return }
-        let whose = database.scope == .public ? "the public database" : "the private data of \(database.owner)"
-        tell(
-            "quota: \(whose) in container '\(database.container)' (\(database.environment.rawValue)) has taken "
-                + "\(level.share) of what it may; see `zonekeeper usage --container \(database.container)`")
-    }
-
-    func start(_ service: RecordService) {
-        work.start(everyMilliseconds: Self.intervalMilliseconds) { [weak self] in await self?.flush(service) }
+    func start() {
+        work.start(everyMilliseconds: Self.intervalMilliseconds) { [weak self] in await self?.flush() }
     }
 
     /// Ends the work beside the requests, after bringing what waits.
-    func stop(_ service: RecordService) async {
+    func stop() async {
         work.stop()
-        await flush(service)
+        await flush()
     }
 
-    private func flush(_ service: RecordService) async {
+    private func flush() async {
         let waiting = counts.withLock { counts in
             let waiting = counts.filter { $0.value.waiting > 0 }
             for (database, count) in waiting {
@@ -133,15 +155,15 @@ package final class UsageMeter: Sendable {
             }
             return waiting
         }
-        let month = QuotaTransfer.month(of: service.now)
+        let month = month
         for (database, count) in waiting.sorted(by: { $0.key.container < $1.key.container }) {
             let command = QuotaCommand.addTransfer(
                 QuotaTransfer(ledger: database, month: month, bytes: UInt64(count.waiting)))
             var (total, isKept) = (Int64?.none, false)
             do {
-                let bytes = try await service.node.router.submit(
-                    GroupCommand(ShardCommand.record(.quota(command))), to: service.ledgerGroup(of: database),
-                    by: service.deadline())
+                let bytes = try await node.router.submit(
+                    GroupCommand(ShardCommand.record(.quota(command))), to: quotas.ledgerGroup(of: database),
+                    by: node.deadline())
                 // A ledger does not take a month that is to come: then its own counts here too.
                 if case .quota(.transfer(_, let sum)) = try RecordOutcome(decoding: bytes) {
                     total = Int64(clamping: sum)
@@ -200,7 +222,8 @@ package struct ContainerUsage {
     ) async throws(RequestFailure) -> ContainerUsage {
         var pages: [UsagePage] = []
         for group in service.node.map.groups.dropFirst() {
-            pages.append(try unpacked(try await service.answer(to: .usage(request), from: group, by: deadline).bytes))
+            pages.append(
+                try unpacked(try await service.cluster.answer(to: .usage(request), from: group, by: deadline).bytes))
         }
         return ContainerUsage(pages, of: request)
     }
@@ -230,18 +253,6 @@ package struct ContainerUsage {
         _ database: DatabaseKey, in service: RecordService, by deadline: Deadline
     ) async throws(RequestFailure) -> QuotaAmounts {
         try await page(UsageRequest(of: database), in: service, by: deadline).databases.first?.used ?? .zero
-    }
-
-    /// The bytes that this month's requests for a public database carried, as this node knows, and may carry.
-    package static func transfer(
-        of database: DatabaseKey, in service: RecordService, _ directory: DirectorySnapshot, by deadline: Deadline
-    ) async throws(RequestFailure) -> (used: Int64, limit: Int64) {
-        let limit = transferLimit(of: database, in: directory)
-        let month = QuotaTransfer.month(of: service.now)
-        if limit != ContainerLimit.unlimited, !service.usage.knows(database, month: month) {
-            service.usage.learn(database, try await service.ledger(of: database, by: deadline), month: month)
-        }
-        return (service.usage.transfer(of: database, month: month), limit)
     }
 
     /// The bytes that a month's requests for a public database may carry.

@@ -37,7 +37,7 @@ package struct ChangeFeeds: Sendable {
     package func zone(_ item: RecordChangesRequest) async throws(RequestFailure) -> ZonePage {
         let zone = try request.zone(item.zoneID)
         let token = try await SealedPosition.zone.open(item.syncToken, in: service)
-        let page = try await service.readUnderSchema(
+        let page = try await service.attempts.read(
             request.schemaKey, in: request.directory, from: service.node.map.group(of: zone), by: request.deadline
         ) { schema in
             .zoneChanges(
@@ -61,7 +61,8 @@ package struct ChangeFeeds: Sendable {
         var token = try DatabaseToken(
             await SealedPosition.database.open(text, in: service), of: request.key)
         let begin = token
-        let answers = try await service.readAll(of: request.key, by: request.deadline) { [request] group, schema in
+        let answers = try await service.attempts.readAll(of: request.key, by: request.deadline) {
+            [request] group, schema in
             let place = begin.places[group.rawValue] ?? DatabaseToken.Place()
             return .databaseChanges(
                 DatabaseChangesRequest(

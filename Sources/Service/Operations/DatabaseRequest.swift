@@ -82,7 +82,7 @@ package struct DatabaseRequest: Sendable {
 
     /// The token that a request wants to have of its zone; nil where it wants none or the zone has none.
     func currentToken(of zone: ZoneKey, in service: RecordService) async throws(RequestFailure) -> String? {
-        guard wantsSyncToken, zone.isAtomic, let state = try await service.zoneState(zone, by: deadline) else {
+        guard wantsSyncToken, zone.isAtomic, let state = try await service.attempts.zoneState(zone, by: deadline) else {
             return nil
         }
         return token(of: state, in: service)

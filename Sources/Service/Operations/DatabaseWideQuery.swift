@@ -24,7 +24,7 @@ struct DatabaseWideQuery {
         let marker = try await marker(for: query)
         let rendering = request.rendering(
             desiredKeys: form.desiredKeys, numbersAsStrings: form.numbersAsStrings, now: service.now)
-        let answers = try await service.readAll(of: request.key, by: request.deadline) {
+        let answers = try await service.attempts.readAll(of: request.key, by: request.deadline) {
             [request, form] _, schema throws(ServiceError) in
             .databaseQuery(
                 DatabaseQuery(

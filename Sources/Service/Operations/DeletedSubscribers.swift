@@ -88,11 +88,11 @@ package final class DeletedSubscribers: Sendable {
         var last = ""
         while service.node.leads(group), !service.isRestoring {
             let read = ShardRead.subscribers(.init(in: key, after: last, limit: Self.pageMax))
-            let answer = try await service.answer(to: read, from: group, by: service.deadline())
+            let answer = try await service.cluster.answer(to: read, from: group, by: service.deadline())
             let page = try unpacked(answer.bytes, as: SubscriberPage.self)
             guard let end = page.users.last else { return }
             // After the page was read: who is on it had an account before, and without one now it was deleted.
-            try await service.refreshDirectory()
+            try await service.cluster.refreshDirectory()
             let subscribers = page.users.map { user in
                 DatabaseKey(container: key.container, environment: key.environment, scope: .private, owner: user)
             }.filter { !$0.isOfWebhook }
@@ -126,7 +126,7 @@ package final class DeletedSubscribers: Sendable {
         let home = subscriber.home(in: service)
         while true {
             let command = LogReaderCommand.forget(subscriber: subscriber, time: try service.trustedNow())
-            let outcome = try await service.submit(
+            let outcome = try await service.cluster.submit(
                 .reader(command), to: home, by: deadline, as: LogReaderOutcome.self)
             if outcome.isDone { return }
             try? await service.node.platform.clock.sleep(milliseconds: 10)
@@ -175,7 +175,7 @@ struct CopyDelivery {
     private func lookUntilDelivered() async throws(RequestFailure) {
         let clock = service.node.platform.clock
         while true {
-            let answer = try await service.read(.isDelivered(marks), from: home, by: deadline)
+            let answer = try await service.cluster.read(.isDelivered(marks), from: home, by: deadline)
             if case .found(let found) = answer, found.bytes == [1] { return }
             do {
                 try await clock.sleep(milliseconds: Self.pauseMilliseconds)

@@ -147,12 +147,12 @@ package struct DeviceTokens: Sendable {
     /// - Throws: `BAD_REQUEST` for what is no token, or one whose time is over; `THROTTLED` where the container's rate
     ///   is spent, or the address sent too many wrong ones.
     package func next(_ text: String, address: String?) async throws(RequestFailure) -> [UInt8]? {
-        try service.requireFewFailures(of: address)
+        try service.failedAuthentications.requireFew(of: address)
         let token: DeviceToken
         do throws(RequestFailure) {
             token = try await open(text)
         } catch {
-            if error.error.code == .badRequest { try service.countFailure(of: address) }
+            if error.error.code == .badRequest { try service.failedAuthentications.count(of: address) }
             throw error
         }
         var notes = RequestNotes()

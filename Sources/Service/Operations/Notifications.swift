@@ -101,6 +101,6 @@ package struct Notifications: WatchedFeed {
         // Roles and schema as they are now: a node that lags behind must not send by what was revoked.
         try await ask(await service.node.requireDirectory())
         read.hidden = hidden
-        return try await service.answer(to: .notifications(read), from: group, by: deadline)
+        return try await service.cluster.answer(to: .notifications(read), from: group, by: deadline)
     }
 }

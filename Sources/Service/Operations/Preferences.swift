@@ -59,7 +59,7 @@ package struct Preferences: WatchedFeed {
     private func answer(
         to read: ShardRead.KeyValueRead, by deadline: Deadline
     ) async throws(RequestFailure) -> ShardAnswer {
-        try await service.answer(to: .keyValue(store, read), from: group, by: deadline)
+        try await service.cluster.answer(to: .keyValue(store, read), from: group, by: deadline)
     }
 
     /// What became of a batch.
@@ -87,7 +87,7 @@ package struct Preferences: WatchedFeed {
             device: device)
         // What can only be refused is not logged.
         if let refusal = KeyValueLimits.standard.problem(with: command) { throw RequestFailure(refusal) }
-        switch try await service.submit(.keyValue(command), to: group, by: deadline, as: KeyValueOutcome.self) {
+        switch try await service.cluster.submit(.keyValue(command), to: group, by: deadline, as: KeyValueOutcome.self) {
         case .applied(let versions, let usage): return .applied(versions: versions, usage: usage)
         case .refused(let refusal): throw RequestFailure(refusal)
         case .conflict(let conflicts): return .conflict(conflicts)

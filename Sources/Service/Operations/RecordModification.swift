@@ -63,21 +63,21 @@ package struct RecordModification: Sendable {
             (operation, operation.recordName ?? newName(number, key: request.identity?.key))
         }
         let hidden = try await addTypes(to: &named, in: zone)
-        try await service.ensureUserRecord(of: request, among: named.map(\.1))
+        try await service.userRecords.ensure(of: request, among: named.map(\.1), in: service)
         let group = service.node.map.group(of: zone)
         let assets = try await AssetSaving(named, in: zone, service, request)
         try await requireTransfer(for: form)
         var (isPaid, isGrowthPaid) = (false, false)
-        return try await service.attempt(under: request.schemaKey, in: request.directory, by: request.deadline) {
+        return try await service.attempts.run(under: request.schemaKey, in: request.directory, by: request.deadline) {
             attempt throws(RequestFailure) in
             let schema = attempt.schema
-            if try await service.extend(attempt, by: named.map(\.0), for: request, &isGrowthPaid) {
+            if try await service.schemaGrowth.extend(attempt, by: named.map(\.0), for: request, &isGrowthPaid) {
                 return .outdated
             }
             let plan = try await self.plan(named, hidden: hidden, assets, attempt, zone: zone)
             let answer = Answer(operations: named, plan: plan, zone: zone, schema: schema.schema)
             if plan.changes.count < plan.items.count {
-                if try await service.isOutdated(schema, request.schemaKey) { return .outdated }
+                if try await service.cluster.isOutdated(schema, request.schemaKey) { return .outdated }
                 if let key = request.idempotencyKey(), let result = try await earlierResult(answer, key) {
                     return .done(result)
                 }
@@ -122,7 +122,7 @@ package struct RecordModification: Sendable {
     /// What only deletes is not held to the month's transfer.
     private func requireTransfer(for form: ModifyRecordsRequest) async throws(RequestFailure) {
         guard form.operations.contains(where: { !$0.kind.isDelete }) else { return }
-        try await service.requireTransfer(
+        try await service.usage.requireTransfer(
             for: request.key, of: request.caller.stampName, in: request.directory, by: request.deadline)
     }
 
@@ -138,7 +138,7 @@ package struct RecordModification: Sendable {
         }
         guard !untyped.isEmpty else { return [] }
         let rendering = ShardRead.Rendering(desiredKeys: [], numbersAsStrings: false)
-        let answer = try await service.readUnderSchema(
+        let answer = try await service.attempts.read(
             request.schemaKey, in: request.directory, from: service.node.map.group(of: zone), by: request.deadline
         ) { [operations] schema in
             .lookup(
@@ -175,7 +175,7 @@ package struct RecordModification: Sendable {
         let place = RecordOperation.Place(
             container: request.key.container, environment: request.key.environment, scope: request.key.scope,
             zone: request.zoneID(named: zone.name),
-            schemaGrows: service.growthRate(of: request.key.container, in: attempt.directory) != nil,
+            schemaGrows: service.schemaGrowth.rate(of: request.key.container, in: attempt.directory) != nil,
             schemaBytes: SchemaExtension.isNeeded(by: operations.map(\.0), in: schema) ? schema.encodedSize : nil)
         for (position, (operation, name)) in operations.enumerated() {
             guard !hidden.contains(position) else {
@@ -190,7 +190,7 @@ package struct RecordModification: Sendable {
                 continue
             }
             let plainFields = Fields(change.fields)
-            try await service.seal(&change, in: zone)
+            try await seal(&change, in: zone)
             let type = change.recordType.flatMap { schema.type(named: $0) }
             if var refusal = change.refusal(as: type, by: request.caller, in: zone) {
                 if change.isTooLarge { refusal.detail = .tooLarge }
@@ -270,7 +270,7 @@ extension RecordModification {
         let command = ModifyRecords(
             zone: answer.zone, schemaVersion: 0, caller: request.caller, time: service.now,
             idempotency: key, operations: known.plan.changes)
-        let read = try await service.read(
+        let read = try await service.cluster.read(
             .earlierOutcome(command), from: service.node.map.group(of: answer.zone), by: request.deadline)
         guard case .found(let found) = read, !found.bytes.isEmpty else { return nil }
         return try await result(known, try unpacked(found.bytes, as: RecordOutcome.self))
@@ -315,6 +315,36 @@ extension RecordModification {
         return Result(items: items, isAtomicFailure: isAtomicFailure, syncToken: token)
     }
 
+    /// Seals the encrypted values of a change. A container's first such value brings it its first key.
+    private func seal(_ change: inout RecordChange, in zone: ZoneKey) async throws(RequestFailure) {
+        for position in change.fields.indices {
+            guard case .encrypted? = change.fields[position].value, let value = change.fields[position].value else {
+                continue
+            }
+            try await requireContainerKey(of: zone.database.container)
+            change.fields[position].value = try relay(
+                service.node.vault.seal(
+                    value, container: zone.database.container,
+                    place: FieldPlace(zone: zone, recordName: change.recordName, field: change.fields[position].name)))
+        }
+    }
+
+    private func requireContainerKey(of container: String) async throws(RequestFailure) {
+        if service.node.vault.currentKey(of: container) != nil { return }
+        // A node that is behind must not begin a second set of keys.
+        try await service.cluster.refreshDirectory()
+        if service.node.vault.currentKey(of: container) != nil { return }
+        let key = try relay(service.node.vault.newContainerKey(number: 1, container: container))
+        let command = DirectoryCommand.addContainerKey(container: container, key)
+        // Refused with a conflict where another node was faster.
+        if case .refused(let error) = try await service.cluster.submit(command, by: service.deadline()),
+            error.code != .conflict
+        {
+            throw RequestFailure(error)
+        }
+        try await service.cluster.refreshDirectory()
+    }
+
     /// Makes sure that this node has the keys of what the outcomes carry: other nodes may have saved it a moment ago,
     /// under a key that is as new.
     private func learnKeys(of answer: Answer) async {
@@ -326,7 +356,7 @@ extension RecordModification {
             case .saved(let saved): saved.mergedFields.map { vault.isBehind($0, of: container) } ?? false
             }
         }
-        if isBehind { await service.catchUp() }
+        if isBehind { await service.cluster.catchUp() }
     }
 
     private static let nothingSaved = ServiceError(
@@ -335,7 +365,7 @@ extension RecordModification {
     private func auditDenial(_ error: ServiceError) {
         guard error.code == .accessDenied else { return }
         service.audit.refused(
-            service.origin(of: request.requester), in: request.key.container, action: "records/modify",
+            request.requester.origin(at: service.now), in: request.key.container, action: "records/modify",
             subject: request.subject)
     }
 

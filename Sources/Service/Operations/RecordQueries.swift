@@ -39,7 +39,7 @@ package struct RecordQueries: Sendable {
     /// Up to 200 records of one zone by name.
     package func lookUp(_ form: LookupRecordsRequest) async throws(RequestFailure) -> Page {
         let zone = try request.zone(form.zoneID)
-        try await service.ensureUserRecord(of: request, among: form.records.map(\.recordName))
+        try await service.userRecords.ensure(of: request, among: form.records.map(\.recordName), in: service)
         let items = form.records.map { item in
             (
                 item.recordName,
@@ -48,7 +48,7 @@ package struct RecordQueries: Sendable {
                     now: service.now)
             )
         }
-        let records = try await service.readUnderSchema(
+        let records = try await service.attempts.read(
             request.schemaKey, in: request.directory, from: service.node.map.group(of: zone), by: request.deadline
         ) { schema in
             .lookup(
@@ -57,7 +57,7 @@ package struct RecordQueries: Sendable {
         }
         if records.denials > 0 {
             service.audit.refused(
-                service.origin(of: request.requester), in: request.key.container, action: "records/lookup",
+                request.requester.origin(at: service.now), in: request.key.container, action: "records/lookup",
                 subject: request.subject, count: records.denials)
         }
         return Page(records: records.bytes, syncToken: try await request.currentToken(of: zone, in: service))
@@ -72,7 +72,7 @@ package struct RecordQueries: Sendable {
         rendering.assets = .linksAndReceipts(
             origin: request.origin, user: request.caller.stampName,
             expires: service.now + AssetDownloadTicket.lifeMilliseconds)
-        let page = try await service.readUnderSchema(
+        let page = try await service.attempts.read(
             request.schemaKey, in: request.directory, from: group, by: request.deadline
         ) { schema in
             .versions(
@@ -93,7 +93,7 @@ package struct RecordQueries: Sendable {
         let cursor = try await SealedPosition.marker.open(form.continuationMarker, in: service)
         let rendering = request.rendering(
             desiredKeys: form.desiredKeys, numbersAsStrings: form.numbersAsStrings, now: service.now)
-        let page = try await service.readUnderSchema(
+        let page = try await service.attempts.read(
             request.schemaKey, in: request.directory, from: service.node.map.group(of: zone), by: request.deadline
         ) { schema throws(ServiceError) in
             var read = RecordQuery(

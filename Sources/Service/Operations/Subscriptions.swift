@@ -46,7 +46,7 @@ package struct Subscriptions: Sendable {
         of subscriber: DatabaseKey, to scope: Scope, ids: [String]? = nil, in service: RecordService,
         by deadline: Deadline
     ) async throws(RequestFailure) -> [Subscription] {
-        let found = try await service.answer(
+        let found = try await service.cluster.answer(
             to: .subscriptions(.init(of: subscriber, scope, ids: ids)), from: subscriber.home(in: service), by: deadline
         )
         return try unpacked(found.bytes, as: ShardList<Subscription>.self).elements
@@ -131,7 +131,7 @@ package struct Subscriptions: Sendable {
     private static func submit(
         _ command: ModifySubscriptions, to home: GroupID, in service: RecordService, by deadline: Deadline
     ) async throws(RequestFailure) -> [ServiceError?] {
-        let outcome = try await service.submit(
+        let outcome = try await service.cluster.submit(
             .subscriptions(command), to: home, by: deadline, as: SubscriptionsOutcome.self)
         try await CopyDelivery(service, outcome.marks, from: home, by: deadline).wait()
         return outcome.failures
@@ -206,9 +206,9 @@ package struct Subscriptions: Sendable {
     private func targets(
         of subscription: Subscription, _ input: SubscriptionInput
     ) async throws(RequestFailure) -> [GroupID] {
-        guard let name = subscription.zone else { return service.groups(of: request.key).sorted() }
+        guard let name = subscription.zone else { return service.cluster.groups(of: request.key).sorted() }
         let zone = ZoneKey(database: request.key, name: name)
-        if !zone.isDefault, try await service.zoneState(zone, by: request.deadline) == nil {
+        if !zone.isDefault, try await service.attempts.zoneState(zone, by: request.deadline) == nil {
             throw RequestFailure(.zoneNotFound, "no zone '\(name)' in this database")
         }
         return [service.node.map.group(of: zone)]

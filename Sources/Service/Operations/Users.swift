@@ -2,6 +2,8 @@ import Authorization
 import Cluster
 import Directory
 package import RecordModel
+import RecordStore
+import Synchronization
 
 /// Who the caller is, and who others are as far as they let themselves be found.
 package struct Users: Sendable {
@@ -28,7 +30,7 @@ package struct Users: Sendable {
     package func caller() async throws(RequestFailure) -> UserIdentity {
         try requireUser()
         let name = request.caller.user ?? ""
-        try await service.ensureUserRecord(of: request, among: [name])
+        try await service.userRecords.ensure(of: request, among: [name], in: service)
         let account = try await service.accounts.account(withUserRecordName: name, in: request.key.container)
         var identity = UserIdentity(
             userRecordName: name, givenName: account?.givenName, familyName: account?.familyName)
@@ -50,5 +52,47 @@ package struct Users: Sendable {
         guard account.isDiscoverable || name == request.caller.user else { return nil }
         return UserIdentity(
             userRecordName: name, givenName: account.givenName, familyName: account.familyName, lookupInfo: info)
+    }
+}
+
+/// Users whose record is known to exist; bounded, and forgotten at the end of the process.
+final class KnownUserRecords: Sendable {
+    private static let countMax = 100_000
+    private let ids = Mutex<Set<String>>([])
+
+    /// Makes the caller's own record of type `Users` where a request names it for the first time: every user has one.
+    func ensure(
+        of request: DatabaseRequest, among names: [String], in service: RecordService
+    ) async throws(RequestFailure) {
+        guard let user = request.caller.user, !request.caller.isAdministrator, request.key.scope == .public,
+            names.contains(user)
+        else { return }
+        // A reset of the environment takes the record along.
+        let generation = request.directory.schema(request.schemaKey).generation
+        // And so does the container's purge, after which another may have its name.
+        let created = request.directory.containers[request.key.container] ?? 0
+        let id = "\(request.key.container)/\(created)/\(request.key.environment.rawValue)/\(generation)/\(user)"
+        guard !contains(id) else { return }
+        let zone = ZoneKey(database: request.key, name: ZoneKey.defaultZoneName)
+        let outcome = try await request.submitGrowing(to: service.node.map.group(of: zone), in: service) {
+            schema, terms in
+            ModifyRecords(
+                zone: zone, schemaVersion: schema.version, caller: request.caller, time: service.now, quota: terms,
+                operations: [RecordChange(.create, user, type: RecordType.usersName)])
+        }
+        guard case .records(let items) = outcome else { return }
+        // It exists now, or the schema has no such type or the database no room; the request itself says what is wrong
+        // then.
+        if case .failed(let error, _)? = items.first, error.code != .exists { return }
+        insert(id)
+    }
+
+    private func contains(_ id: String) -> Bool { ids.withLock { $0.contains(id) } }
+
+    private func insert(_ id: String) {
+        ids.withLock { ids in
+            if ids.count >= Self.countMax { ids.removeAll() }
+            ids.insert(id)
+        }
     }
 }

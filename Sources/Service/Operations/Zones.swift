@@ -20,7 +20,7 @@ package struct Zones: Sendable {
         var zones: [String: ZoneState] = [
             ZoneKey.defaultZoneName: ZoneState(name: ZoneKey.defaultZoneName, incarnation: 1, sequence: 0)
         ]
-        let answers = try await service.readAll(of: request.key, by: request.deadline) { [request] _, schema in
+        let answers = try await service.attempts.readAll(of: request.key, by: request.deadline) { [request] _, schema in
             .zones(request.key, schemaVersion: schema.version)
         }
         for (_, answer) in answers {
@@ -33,7 +33,7 @@ package struct Zones: Sendable {
 
     /// - Throws: `ZONE_NOT_FOUND` where there is none of the name.
     package func lookUp(_ id: ZoneID) async throws(RequestFailure) -> ZoneState {
-        guard let state = try await service.zoneState(try request.zone(id), by: request.deadline) else {
+        guard let state = try await service.attempts.zoneState(try request.zone(id), by: request.deadline) else {
             throw RequestFailure(.zoneNotFound, "no zone '\(id.name)' in this database")
         }
         return state
@@ -57,7 +57,7 @@ package struct Zones: Sendable {
         let idempotency = request.idempotencyKey(position: number)
         let group = service.node.map.group(of: zone)
         let client = try await request.client(service, group)
-        let outcome = try await service.attempt(
+        let outcome = try await service.attempts.run(
             under: request.schemaKey, in: request.directory, by: request.deadline
         ) { attempt throws(RequestFailure) in
             var command = ModifyZone(

@@ -155,7 +155,7 @@ extension SignIn {
     }
 
     private func account(with identity: ExternalIdentity) async throws(RequestFailure) -> Account? {
-        try await service.refreshDirectory()
+        try await service.cluster.refreshDirectory()
         return try await service.accounts.read { try $0.account(withIdentity: identity) }
     }
 

@@ -55,7 +55,7 @@ package struct SignIn: Sendable {
             }
         }
         if let goal = known(in: service.directory) { return goal }
-        if let goal = known(in: try await service.newestDirectory()) { return goal }
+        if let goal = known(in: try await service.cluster.newestDirectory()) { return goal }
         throw .badRequest("The app may not sign users in any more: its API token was revoked.")
     }
 
@@ -63,7 +63,7 @@ package struct SignIn: Sendable {
     /// - Throws: `AUTHENTICATION_FAILED` for an API token that is unknown, or not for the request's origin.
     package func goal(ofAPIToken secret: String, origin: String?) async throws(RequestFailure) -> SignInGoal {
         var token = service.directory.token(withSecret: secret)
-        if token == nil { token = try await service.newestDirectory().token(withSecret: secret) }
+        if token == nil { token = try await service.cluster.newestDirectory().token(withSecret: secret) }
         guard let goal = token.flatMap({ SignInGoal($0) }) else {
             throw .authenticationFailed("the API token is not known: it was never made, or was revoked")
         }
@@ -133,11 +133,11 @@ package struct SignIn: Sendable {
             throw .badRequest("the request has no ckWebAuthToken: it says which session is to end")
         }
         let goal = try await goal(ofAPIToken: secret, origin: origin)
-        try await service.refreshDirectory()
+        try await service.cluster.refreshDirectory()
         let presented = try await service.accounts.session(of: credentials, service.signer)
         if let session = presented?.known, Bytewise(session.token.kind.container) == Bytewise(goal.container) {
             do throws(RequestFailure) {
-                try await service.change(
+                try await service.cluster.change(
                     .revokeToken(id: session.token.id), origin: audited("user \(session.accountName)"))
             } catch {
                 // Another request has ended it meanwhile.
@@ -199,7 +199,7 @@ package struct SignIn: Sendable {
 
     /// A password that was changed, or a lock-out, at another node must not be unknown here.
     private func attempt(on name: String, _ browser: KnownBrowser?) async throws(RequestFailure) -> Attempt {
-        try await service.refreshDirectory()
+        try await service.cluster.refreshDirectory()
         let (account, counted) = try await service.accounts.read { reader in
             let account = try reader.account(named: name)
             return (account, try account.flatMap { try reader.lockout(of: $0.id) })
@@ -253,7 +253,7 @@ package struct SignIn: Sendable {
 
     private func newAccount(name given: String, password: String) async throws(RequestFailure) -> Account {
         try countAttempt()
-        try await service.refreshDirectory()
+        try await service.cluster.refreshDirectory()
         try requireOpenSignUp()
         let name = try AccountAdministration.name(
             given.trimmingCharacters(in: .whitespaces).precomposedStringWithCanonicalMapping)
@@ -285,13 +285,13 @@ package struct SignIn: Sendable {
     /// Has a command applied, tells the audit log, and waits until this node knows. Each question to the cluster has
     /// its own time: hashing a password, or an identity provider, may have taken longer than a question may.
     func enter(_ command: DirectoryCommand, by actor: String) async throws(RequestFailure) {
-        try await service.enter(DirectoryEntry(command, origin: audited(actor)), by: service.deadline())
+        try await service.cluster.enter(DirectoryEntry(command, origin: audited(actor)), by: service.deadline())
     }
 
     /// Tells the audit log of an attempt that no command tells of; waits as for a command, so that nobody can tell them
     /// apart.
     func note(subject: String, outcome: String) async throws(RequestFailure) {
         let event = AuditEvent(origin: audited("somebody"), action: "sign-in", subject: subject, outcome: outcome)
-        try await service.enter(DirectoryEntry(nil, events: [event]), by: service.deadline())
+        try await service.cluster.enter(DirectoryEntry(nil, events: [event]), by: service.deadline())
     }
 }

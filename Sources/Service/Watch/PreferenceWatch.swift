@@ -141,7 +141,7 @@ package struct PreferenceWatch: Sendable {
         default: return
         }
         service.audit.refused(
-            service.origin(of: requester), in: store.container, action: feed.action,
+            requester.origin(at: service.now), in: store.container, action: feed.action,
             subject: "\(feed.name) of \(store.container) (\(store.environment.rawValue))")
     }
 

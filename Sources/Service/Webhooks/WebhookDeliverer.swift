@@ -276,7 +276,7 @@ private struct WebhookRun {
         disabled.state = .disabled(reason: reason)
         let origin = AuditOrigin.node(service.node.settings.nodeID, at: service.now)
         logger.warning("webhook \(webhook.name) of \(webhook.container) is disabled: \(reason)")
-        try await service.enter(
+        try await service.cluster.enter(
             DirectoryEntry(.webhook(.save(disabled)), origin: origin), by: service.node.deadline())
     }
 }

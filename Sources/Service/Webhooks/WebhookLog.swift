@@ -42,7 +42,7 @@ struct WebhookLog {
         // A webhook is the container's, whose every record it may be told of; but not of types that were dropped.
         let types = Set(service.schema(webhook.schemaKey).schema.types.map(\.name))
         read.hidden.readable = NotificationLog.Readable(types: types, typesOfOthers: types)
-        let answer = try await service.answer(to: .notifications(read), from: home, by: service.deadline())
+        let answer = try await service.cluster.answer(to: .notifications(read), from: home, by: service.deadline())
         return answer.expiry == nil ? try await page(answer) : nil
     }
 
@@ -97,7 +97,7 @@ extension LogReader {
     static func kept(
         _ name: String, of subscriber: DatabaseKey, in service: RecordService
     ) async throws(RequestFailure) -> LogReader? {
-        let answer = try await service.answer(
+        let answer = try await service.cluster.answer(
             to: .logReader(subscriber, name: name), from: subscriber.home(in: service), by: service.deadline())
         return answer.bytes.isEmpty ? nil : try unpacked(answer.bytes)
     }
@@ -111,7 +111,7 @@ extension LogReader {
         let command = LogReaderCommand.move(
             subscriber: subscriber, home: home.rawValue, time: try service.trustedNow(), name: name, from: version,
             to: self)
-        return try await service.submit(
+        return try await service.cluster.submit(
             .reader(command), to: home, by: service.deadline(), as: LogReaderOutcome.self
         ).isDone
     }

@@ -43,7 +43,7 @@ struct WebhookSubscriptions {
         var database = webhook.subscriber
         database.scope = scope
         if scope == .public { database.owner = DatabaseKey.publicOwner }
-        return service.groups(of: database).sorted()
+        return service.cluster.groups(of: database).sorted()
     }
 
     /// Brings them about. What is committed after this returns is told of.
@@ -65,7 +65,7 @@ struct WebhookSubscriptions {
             }
         }
         for group in groups.sorted() { try await service.node.requireWebhooks(in: group) }
-        let outcome = try await service.submit(
+        let outcome = try await service.cluster.submit(
             .subscriptions(command), to: home, by: deadline, as: SubscriptionsOutcome.self)
         if let failure = outcome.failures.compactMap(\.self).first { throw RequestFailure(failure) }
         try await CopyDelivery(service, outcome.marks, from: home, by: deadline).wait()

@@ -183,7 +183,7 @@ struct ProviderRoutes {
     let request: AdminRequest
 
     func list() async throws(RequestFailure) -> Reply {
-        let providers = try await request.service.newestDirectory().providers
+        let providers = try await request.service.cluster.newestDirectory().providers
         return Reply { $0.list("providers", providers) { Self.write($0, to: &$1) } }
     }
 
@@ -231,7 +231,7 @@ struct ProviderRoutes {
     }
 
     func signUp() async throws(RequestFailure) -> Reply {
-        let isOpen = try await request.service.newestDirectory().isSignUpOpen
+        let isOpen = try await request.service.cluster.newestDirectory().isSignUpOpen
         return Reply { $0.member("open", isOpen) }
     }
 

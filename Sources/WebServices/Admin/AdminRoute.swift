@@ -197,14 +197,14 @@ struct AdminPermission: Sendable {
             environment = try json.environment()
             if case .newToken = subject, json["kind"]?.string != "api" { need = Self.forOthers }
         case .oldToken:
-            let token = try await request.service.newestDirectory().token(withID: request.url["id"] ?? "")
+            let token = try await request.service.cluster.newestDirectory().token(withID: request.url["id"] ?? "")
             if case .api(let name, let place, _, _)? = token?.kind {
                 (container, environment) = (name, place)
             } else {
                 need = Self.forOthers
             }
         case .oldKey:
-            let key = try await request.service.newestDirectory().serverKey(id: request.url["id"] ?? "")
+            let key = try await request.service.cluster.newestDirectory().serverKey(id: request.url["id"] ?? "")
             (container, environment) = (key?.container, key?.environment)
         }
         try request.administration.access.require(

@@ -67,7 +67,7 @@ struct ConsoleRoutes {
     /// Revokes the token of the administrator who asks, on all nodes when it is answered.
     func revokeToken() async throws(RequestFailure) -> Reply {
         let name = try request.administration.access.name ?? ""
-        guard let token = try await request.service.newestDirectory().administratorToken(of: name) else {
+        guard let token = try await request.service.cluster.newestDirectory().administratorToken(of: name) else {
             throw .notFound("there is no token of yours for the command line")
         }
         try await request.administration.change(.revokeToken(id: token.id))

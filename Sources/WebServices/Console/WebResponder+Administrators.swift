@@ -21,7 +21,7 @@ extension WebResponder {
         guard let token = call.bearerToken else { return try await consoleAdministrator(call, &headers) }
         let console = ConsoleAccess(context.service)
         if context.administrator.matches(token) { return try console.access(named: nil) }
-        if let name = try await context.service.administrator(withSecret: token, address: call.address) {
+        if let name = try await context.service.identification.administrator(withSecret: token, address: call.address) {
             return try console.access(named: name)
         }
         throw try unknownAdministrator(
@@ -48,7 +48,7 @@ extension WebResponder {
     private func unknownAdministrator(
         _ call: WebCall, _ reason: String
     ) throws(RequestFailure) -> RequestFailure {
-        try context.service.countFailure(of: call.address)
+        try context.service.failedAuthentications.count(of: call.address)
         return .authenticationFailed(reason)
     }
 

@@ -168,7 +168,7 @@ extension WebResponder {
                 context.service.leave(route.scope)
                 // A token that was made before a wait would be older than those of other answers.
                 if route.scope.isWatch, let session = admitted.context.admitted.session {
-                    notes.webAuthToken = context.service.newToken(of: session)
+                    notes.webAuthToken = context.service.peerExchange.sessions.newToken(of: session)
                 }
             }
             switch route.action {
@@ -196,7 +196,7 @@ extension WebResponder {
     ) async throws(RequestFailure) -> Reply {
         let reply = try await action.respond(to: asked, in: context.service, call.clientDisconnect)
         let bytes = reply.body.count + (reply.isAllRefused ? 0 : asked.body.count)
-        context.service.carried(bytes, for: asked.request.key, of: asked.request.caller.stampName)
+        context.service.usage.carried(bytes, for: asked.request.key, of: asked.request.caller.stampName)
         return reply
     }
 
@@ -240,7 +240,7 @@ extension WebResponder {
         }
         if failure.error.code == .accessDenied {
             context.service.audit.refused(
-                context.service.origin(notes.actor, requestID: call.uuid, address: call.address),
+                call.origin(of: notes.actor, now: context.service.now),
                 in: route.target.container, action: route.name, subject: route.subject)
         }
         return failure
@@ -284,7 +284,8 @@ private struct DataAdmission {
         let administrator = isClient ? nil : try await responder.administrator(call, &headers)
         var acting = try allow(administrator, &credentials, &notes)
         if acting != nil { scope.rate = .acting }
-        let precheck = try await service.precheck(credentials, signature, for: scope, address: call.address)
+        let precheck = try await service.identification.precheck(
+            credentials, signature, for: scope, address: call.address)
         headers.add("RateLimit-Policy", "\"\(scope.rate.rawValue)\";q=\(precheck.rateLimit);w=1")
         let body = try await readBody(of: scope)
         if administrator != nil, !body.isEmpty {

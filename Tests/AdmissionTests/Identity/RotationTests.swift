@@ -7,7 +7,7 @@ struct RotationTests {
     private let rotation = SessionRotation(graceMilliseconds: 60_000, sessionsMax: 1000)
 
     private func present(_ issued: Int64, at now: Int64, session: String = "s") -> SessionRotation.Verdict {
-        rotation.present(sessionID: session, issued: issued, now: now)
+        rotation.present(sessionID: session, issued: issued, now: now).verdict
     }
 
     @Test("a token is good again and again while no newer one was presented")
@@ -89,9 +89,9 @@ struct RotationTests {
         let other = SessionRotation(sessionsMax: 1000)
         for use in rotation.uses(within: .max, now: 190_000) { other.learn(use, now: 190_000) }
         #expect(other.sessionCount == 20)
-        #expect(other.present(sessionID: "s0", issued: 99, now: 190_000) == .superseded)
-        #expect(other.present(sessionID: "s19", issued: 99, now: 190_000) == .accepted(becameNewest: false))
-        #expect(other.present(sessionID: "s0", issued: 100, now: 190_000) == .accepted(becameNewest: false))
+        #expect(other.present(sessionID: "s0", issued: 99, now: 190_000).verdict == .superseded)
+        #expect(other.present(sessionID: "s19", issued: 99, now: 190_000).verdict == .accepted(becameNewest: false))
+        #expect(other.present(sessionID: "s0", issued: 100, now: 190_000).verdict == .accepted(becameNewest: false))
         other.learn(SessionRotation.Use(sessionID: "s1", issued: .max, age: .max), now: 190_000)
         other.learn(SessionRotation.Use(sessionID: "s2", issued: .min, age: .min), now: 190_000)
     }
@@ -105,11 +105,12 @@ struct RotationTests {
             _ = small.present(sessionID: "used", issued: 20, now: 1)
             #expect(small.sessionCount <= 100)
         }
-        #expect(small.present(sessionID: "used", issued: 10, now: 2) == .superseded)
+        #expect(small.present(sessionID: "used", issued: 10, now: 2).verdict == .superseded)
         for number in 960..<1000 {
-            #expect(small.present(sessionID: "s\(number)", issued: 10, now: 2) == .superseded, "\(number)")
+            #expect(small.present(sessionID: "s\(number)", issued: 10, now: 2).verdict == .superseded, "\(number)")
         }
-        #expect(small.present(sessionID: "s0", issued: 10, now: 2) == .accepted(becameNewest: true), "forgotten")
+        #expect(
+            small.present(sessionID: "s0", issued: 10, now: 2).verdict == .accepted(becameNewest: true), "forgotten")
     }
 
     @Test("a new token is later than the one it replaces, even where that came from a clock ahead")
@@ -125,11 +126,12 @@ struct RotationTests {
         _ = rotation.present(sessionID: "s", issued: 10, now: 0)
         // Two requests with that token: one answer comes from a clock 1,000 s ahead, the other one from a right clock.
         let (ahead, right) = (rotation.nextIssue(of: "s", after: 10, now: 1_000_000), Int64(20))
-        #expect(rotation.present(sessionID: "s", issued: ahead, now: 1) == .accepted(becameNewest: true))
-        #expect(rotation.present(sessionID: "s", issued: right, now: 2) == .accepted(becameNewest: false))
+        #expect(rotation.present(sessionID: "s", issued: ahead, now: 1).verdict == .accepted(becameNewest: true))
+        let older = rotation.present(sessionID: "s", issued: right, now: 2)
+        #expect(older == (.accepted(becameNewest: false), newest: ahead))
         let next = rotation.nextIssue(of: "s", after: right, now: 30)
-        #expect(next == ahead + 1)
-        #expect(rotation.present(sessionID: "s", issued: next, now: 100_000) == .accepted(becameNewest: true))
+        #expect(next == ahead + 1 && next == SessionRotation.nextIssue(after: older.newest, now: 30))
+        #expect(rotation.present(sessionID: "s", issued: next, now: 100_000).verdict == .accepted(becameNewest: true))
     }
 
     @Test(
@@ -144,7 +146,7 @@ struct RotationTests {
         for _ in 0..<400 {
             now += Int64.random(in: 0...(seed.isMultiple(of: 2) ? 60 : 600), using: &generator)
             let issued = max(0, now - Int64.random(in: 0...4000, using: &generator))
-            let verdict = rotation.present(sessionID: "s", issued: issued, now: now)
+            let verdict = rotation.present(sessionID: "s", issued: issued, now: now).verdict
             let newer = history.filter { $0.issued > issued }
             let age = newer.map { now - $0.time }.max()
             switch age {

@@ -67,7 +67,7 @@ extension ClusterSuites {
                 changes: [
                     .save(Subscription(id: "all", scope: .private, kind: .database), targets: [home.rawValue])
                 ])
-            let outcome = try await service.submit(
+            let outcome = try await service.cluster.submit(
                 .subscriptions(command), to: home, by: service.deadline(), as: SubscriptionsOutcome.self)
             try #require(outcome.failures == [nil])
             try await CopyDelivery(service, outcome.marks, from: home, by: service.deadline()).wait()
@@ -77,7 +77,7 @@ extension ClusterSuites {
             let key = ZoneKey(database: Self.subscriber, name: zone)
             let command = ModifyZone(
                 .create, zone: key, caller: Caller(user: Self.subscriber.owner), time: service.now)
-            let outcome: RecordOutcome = try await service.submit(
+            let outcome: RecordOutcome = try await service.cluster.submit(
                 .record(.modifyZone(command)), to: service.node.map.group(of: key), by: service.deadline())
             guard case .zone = outcome else { throw TestFailure("\(outcome)") }
         }

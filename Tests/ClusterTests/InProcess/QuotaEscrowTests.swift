@@ -24,12 +24,12 @@ extension ClusterSuites {
             let grant = QuotaGrant(
                 ledger: Self.database, shard: shards[0].rawValue, want: cap, need: cap, received: .zero, cap: cap,
                 epoch: 1, time: service.now)
-            let ledger = service.ledgerGroup(of: Self.database)
-            let answer = try await service.submitQuota(.grant(grant), to: ledger, by: service.deadline())
+            let ledger = service.quotas.ledgerGroup(of: Self.database)
+            let answer = try await service.quotas.submit(.grant(grant), to: ledger, by: service.deadline())
             #expect(answer == .granted(cumulative: cap, free: .zero))
             var need = QuotaNeed.blank
             need.need = QuotaAmounts(bytes: 100, records: 1)
-            let isThere = try await service.allot(
+            let isThere = try await service.quotas.allot(
                 need, under: QuotaTerms(epoch: 1, isFinal: false, limit: cap), of: Self.database, to: shards[1],
                 by: service.deadline())
             #expect(isThere)

@@ -28,14 +28,14 @@ extension ClusterSuites {
             func set(ahead milliseconds: Int64) { cluster.clocks[0].set(aheadMilliseconds: milliseconds) }
 
             func submit(_ command: DirectoryCommand) async throws {
-                if case .refused(let error) = try await service.submit(command, by: service.deadline()) {
+                if case .refused(let error) = try await service.cluster.submit(command, by: service.deadline()) {
                     throw TestFailure("\(command): \(error)")
                 }
             }
 
             func subscribe(_ subscriber: DatabaseKey) async throws {
                 let home = subscriber.home(in: service)
-                let targets = service.groups(of: subscriber).sorted()
+                let targets = service.cluster.groups(of: subscriber).sorted()
                 let command = ModifySubscriptions(
                     subscriber: subscriber, home: home.rawValue, time: service.now,
                     changes: [
@@ -43,7 +43,7 @@ extension ClusterSuites {
                             Subscription(id: "all", scope: .private, kind: .database),
                             targets: targets.map(\.rawValue))
                     ])
-                let outcome = try await service.submit(
+                let outcome = try await service.cluster.submit(
                     .subscriptions(command), to: home, by: service.deadline(), as: SubscriptionsOutcome.self)
                 try #require(outcome.failures == [nil])
                 try await CopyDelivery(service, outcome.marks, from: home, by: service.deadline()).wait()
@@ -52,7 +52,7 @@ extension ClusterSuites {
             func change(_ zone: String, of owner: DatabaseKey, _ kind: ModifyZone.Kind = .create) async throws {
                 let key = ZoneKey(database: owner, name: zone)
                 let command = ModifyZone(kind, zone: key, caller: Caller(user: owner.owner), time: service.now)
-                let outcome: RecordOutcome = try await service.submit(
+                let outcome: RecordOutcome = try await service.cluster.submit(
                     .record(.modifyZone(command)), to: node.map.group(of: key), by: service.deadline())
                 guard case .zone = outcome else { throw TestFailure("\(outcome)") }
             }
@@ -60,7 +60,7 @@ extension ClusterSuites {
             func subscribers() async throws -> Set<String> {
                 var users: Set<String> = []
                 for group in node.map.groups.dropFirst() {
-                    let answer = try await service.answer(
+                    let answer = try await service.cluster.answer(
                         to: .subscribers(.init(in: key, after: "", limit: 1_000)), from: group, by: service.deadline())
                     users.formUnion(try unpacked(answer.bytes, as: SubscriberPage.self).users)
                 }

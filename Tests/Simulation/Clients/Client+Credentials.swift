@@ -307,7 +307,8 @@ extension Visit {
         let scope = RequestScope(target: Place.publicTarget, rate: .requests, mayChangeData: true)
         var notes = RequestNotes()
         let credentials = Credentials(apiToken: nil, webAuthToken: nil, signed: signed)
-        let precheck = try await service.precheck(credentials, signed.signature, for: scope, address: nil)
+        let precheck = try await service.identification.precheck(
+            credentials, signed.signature, for: scope, address: nil)
         _ = try await service.admit(credentials, precheck, to: scope, address: nil, by: deadline, &notes)
         service.leave(scope)
         return true

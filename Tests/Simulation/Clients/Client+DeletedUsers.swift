@@ -47,7 +47,7 @@ extension Client {
         let key = SchemaKey(container: Place.container, environment: .development)
         var users: [String] = []
         for group in visit.service.node.map.groups.dropFirst() {
-            let answer = try await visit.service.read(
+            let answer = try await visit.service.cluster.read(
                 .subscribers(.init(in: key, after: "", limit: 10_000)), from: group, by: visit.deadline)
             guard case .found(let found) = answer else { continue }
             do {

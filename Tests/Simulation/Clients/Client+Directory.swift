@@ -31,7 +31,7 @@ extension Client {
     private func importSchema() async -> Asked<DirectoryOutcome> {
         let schema = Place.schema(withFiles: recorder.files.isUsed)
         return await ask(repeats: true) { visit throws(RequestFailure) in
-            try await visit.service.refreshDirectory()
+            try await visit.service.cluster.refreshDirectory()
             let known = visit.service.schema(Place.schemaKey)
             if SchemaPlan(from: known.schema, to: schema).isEmpty { return .done(version: known.version) }
             let command = DirectoryCommand.setSchema(Place.schemaKey, expectedVersion: known.version, schema)
@@ -151,7 +151,7 @@ extension Visit {
     /// Has an administrator's command applied by the directory.
     func settle(_ command: DirectoryCommand) async throws(RequestFailure) -> DirectoryOutcome {
         let origin = AuditOrigin(actor: "administrator", requestID: "", address: "", time: service.now)
-        return try await service.settle(command, origin: origin, by: deadline)
+        return try await service.cluster.settle(command, origin: origin, by: deadline)
     }
 
     /// Ends a session as a node does that was shown a copied token: by an entry that tells the audit log of two events.

@@ -226,7 +226,7 @@ extension Client {
         let answer = await ask(repeats: true) { visit throws(RequestFailure) -> Bool in
             // Others change the schema, too.
             for _ in 0..<8 {
-                try await visit.service.refreshDirectory()
+                try await visit.service.cluster.refreshDirectory()
                 let known = visit.service.schema(Place.schemaKey)
                 var schema = known.schema
                 schema.types.removeAll { $0.name == type.name }

@@ -35,7 +35,7 @@ final class Visit: @unchecked Sendable {
         let context: AdmittedRequest
         do throws(RequestFailure) {
             let credentials = session.credentials(service.signer)
-            let precheck = try await service.precheck(credentials, for: scope, address: nil)
+            let precheck = try await service.identification.precheck(credentials, for: scope, address: nil)
             context = try await service.admit(credentials, precheck, to: scope, address: nil, by: deadline, &notes)
         } catch {
             if let rate = notes.rate, error.error.code == .throttled { recorder.wasThrottled(rate.kind) }
@@ -54,7 +54,7 @@ final class Visit: @unchecked Sendable {
             target: Target(container: container, environment: .development, needsUser: false), rate: .requests)
         var credentials = Credentials(apiToken: nil, webAuthToken: nil)
         credentials.administrator = "simulation"
-        let precheck = try await service.precheck(credentials, for: scope, address: nil)
+        let precheck = try await service.identification.precheck(credentials, for: scope, address: nil)
         let context = try await service.admit(credentials, precheck, to: scope, address: nil, by: deadline, &notes)
         defer { service.leave(scope) }
         return try await work(context.directory)

@@ -34,7 +34,7 @@ extension Mutant {
         // A copied token is good for as long as the session.
         Mutant(
             "a superseded token is good beyond the grace time", "Admission/Identity/SessionRotation.swift",
-            "return passed <= grace ?", "return PLANTED || passed <= grace ?"),
+            "return (passed <= grace ?", "return (PLANTED || passed <= grace ?"),
         // A message that was lost is not asked for: on that node older tokens stay good.
         Mutant(
             "one lost message about sessions is not noticed", "Service/Limits/SessionSpread.swift",

@@ -1,13 +1,37 @@
-import Authorization
 import Cluster
 package import Directory
+import Logging
 import RaftCore
 package import RecordModel
 package import RecordStore
+import Synchronization
 import Wire
 
-// How much there may be: the allotments that shards ask ledgers for before a database grows on them.
-extension RecordService {
+/// How much there may be: what databases may hold, and the allotments that shards ask ledgers for before a database
+/// grows on them.
+package final class DatabaseQuotas: Sendable {
+    private let node: ClusterNode
+    private let cluster: ClusterCalls
+    private let logger: Logger
+    /// Where requests wait that lack some of a database's quota.
+    private let allotments = EscrowRequests()
+    private let warned = Mutex<[DatabaseKey: (level: QuotaWarning, time: Int64)]>([:])
+
+    /// Databases whose last warning is remembered.
+    private static let warnedMax = 10_000
+    /// A level is told again after an hour: what is deleted and filled again on one shard changes nothing in the
+    /// ledger.
+    private static let warnAgainMilliseconds: Int64 = 3_600_000
+
+    init(on node: ClusterNode, logger: Logger) {
+        self.node = node
+        self.logger = logger
+        cluster = ClusterCalls(of: node)
+    }
+
+    /// Milliseconds since 1970.
+    var now: Int64 { node.platform.clock.wallMilliseconds }
+
     /// What a database may hold, by the limits of a directory, and their version.
     package func quota(
         of database: DatabaseKey, in directory: DirectorySnapshot
@@ -35,10 +59,10 @@ extension RecordService {
     }
 
     /// Has a quota command applied.
-    func submitQuota(
+    func submit(
         _ command: QuotaCommand, to group: GroupID, by deadline: Deadline
     ) async throws(RequestFailure) -> QuotaOutcome {
-        switch try await submit(.record(.quota(command)), to: group, by: deadline) {
+        switch try await cluster.submit(.record(.quota(command)), to: group, by: deadline) {
         case .quota(let outcome): return outcome
         case .refused(let error): throw RequestFailure(error)
         default: throw .otherAnswer
@@ -55,11 +79,11 @@ extension RecordService {
         _ need: QuotaNeed, under terms: QuotaTerms, of database: DatabaseKey, to shard: GroupID, by deadline: Deadline
     ) async throws(RequestFailure) -> Bool {
         guard need.epoch <= terms.epoch else {
-            try await refreshDirectory()
+            try await cluster.refreshDirectory()
             return true
         }
         let place = EscrowRequests.Place(database: database, shard: shard)
-        return try await usage.allotments.ask(need, at: place) { ask in
+        return try await allotments.ask(need, at: place) { ask in
             do throws(RequestFailure) {
                 return .success(try await QuotaEscrow(self, ask, under: terms, at: place, by: deadline).run())
             } catch {
@@ -71,56 +95,46 @@ extension RecordService {
     /// What a database's ledger knows.
     package func ledger(of database: DatabaseKey, by deadline: Deadline) async throws(RequestFailure) -> LedgerState {
         try unpacked(
-            try await answer(to: .ledger(database), from: ledgerGroup(of: database), by: deadline).bytes)
+            try await cluster.answer(to: .ledger(database), from: ledgerGroup(of: database), by: deadline).bytes)
     }
 
-    /// Logs, once in a while, that a database comes near its quota.
+    /// What a shard holds of a database; nil where it does not know it.
+    func usage(
+        of database: DatabaseKey, on shard: GroupID, by deadline: Deadline
+    ) async throws(RequestFailure) -> DatabaseUsage? {
+        guard
+            case .found(let answer) = try await cluster.read(
+                .usage(UsageRequest(of: database)), from: shard, by: deadline)
+        else { throw .otherAnswer }
+        return try unpacked(answer.bytes, as: UsagePage.self).databases.first
+    }
+
+    /// Whether a group is one of the map's.
+    func isShard(_ group: GroupID) -> Bool { node.map.groups.contains(group) }
+
+    /// Logs that a database comes near its quota: once a level and node, and again where it was farther from it
+    /// meanwhile or an hour has passed.
     func warn(_ database: DatabaseKey, cap: QuotaAmounts, free: QuotaAmounts) {
-        usage.warn(database, QuotaWarning(cap: cap, free: free), now: now) { text in peerExchange.warn(text) }
-    }
-
-    /// Counts bytes that a request for public data and its answer carried.
-    /// - Parameter name: who asked, as the stamps of records name them. What callers without a session carry beyond
-    ///   their part of the month is not counted: it would be taken from the users.
-    package func carried(_ bytes: Int, for database: DatabaseKey, of name: String) {
-        guard name == Caller.anonymousName else { return usage.carried(bytes, for: database) }
-        usage.carriedByStrangers(
-            bytes, for: database, month: QuotaTransfer.month(of: now),
-            max: strangersTransfer(of: database, in: directory))
-    }
-
-    /// Bytes that this node lets callers without a session carry in a month: a quarter of the container's, in equal
-    /// parts for the nodes.
-    private func strangersTransfer(of database: DatabaseKey, in directory: DirectorySnapshot) -> Int64 {
-        let limit = ContainerUsage.transferLimit(of: database, in: directory)
-        return limit == ContainerLimit.unlimited ? limit : limit / 4 / Int64(max(1, node.map.nodes.count))
-    }
-
-    /// - Parameter name: who asks, as the stamps of records name them.
-    /// - Throws: `QUOTA_EXCEEDED` where the month's transfer of public data, or the part of callers without a session,
-    ///   is used up, which keeps data from growing and nothing else.
-    func requireTransfer(
-        for database: DatabaseKey, of name: String, in directory: DirectorySnapshot, by deadline: Deadline
-    ) async throws(RequestFailure) {
-        guard database.scope == .public else { return }
-        if name == Caller.anonymousName {
-            let part = strangersTransfer(of: database, in: directory)
-            let used = usage.strangersTransfer(of: database, month: QuotaTransfer.month(of: now))
-            let who = "callers without a session of container '\(database.container)' have, through this node,"
-            if used >= part { throw Self.transferUsedUp(who, used, part) }
+        let (level, now) = (QuotaWarning(cap: cap, free: free), now)
+        let isNew = warned.withLock { warned in
+            guard let level else {
+                warned[database] = nil
+                return false
+            }
+            if let last = warned[database], last.level >= level, now - last.time < Self.warnAgainMilliseconds {
+                warned[database]?.level = level
+                return false
+            }
+            if warned.count >= Self.warnedMax { warned.removeAll() }
+            warned[database] = (level, now)
+            return true
         }
-        let (used, limit) = try await ContainerUsage.transfer(of: database, in: self, directory, by: deadline)
-        if used >= limit { throw Self.transferUsedUp("container '\(database.container)' has", used, limit) }
-    }
-
-    private static func transferUsedUp(_ who: String, _ used: Int64, _ limit: Int64) -> RequestFailure {
-        var failure = RequestFailure(
-            .quotaExceeded,
-            "\(who) carried \(used) of the \(limit) bytes that are allowed in a month; reading and deleting go on, saving does "
-                + "when the month ends or the limit is raised (`zonekeeper limits set`)")
-        failure.rule = RequestRefusal(
-            rule: ContainerLimit.transferBytesPerMonth.rawValue, limit: limit, used: used)
-        return failure
+        guard isNew, let level else { return }
+        let whose = database.scope == .public ? "the public database" : "the private data of \(database.owner)"
+        let text =
+            "quota: \(whose) in container '\(database.container)' (\(database.environment.rawValue)) has taken "
+            + "\(level.share) of what it may; see `zonekeeper usage --container \(database.container)`"
+        logger.warning("\(text)")
     }
 }
 

@@ -1,7 +1,7 @@
 import Cluster
 import Directory
-package import RaftCore
-package import RecordModel
+import RaftCore
+import RecordModel
 import RecordStore
 import Wire
 
@@ -40,16 +40,25 @@ enum Tried<Value: Sendable>: Sendable {
     }
 }
 
-extension RecordService {
+/// Tries operations until they are done: the one place that decides what of a request is tried again. Where a group's
+/// leader is, and that it changed, is the router's business (`Cluster/Routing`).
+struct Attempts: Sendable {
+    private let node: ClusterNode
+    private let cluster: ClusterCalls
+    private let quotas: DatabaseQuotas
+
+    init(on node: ClusterNode, quotas: DatabaseQuotas) {
+        self.node = node
+        self.quotas = quotas
+        cluster = ClusterCalls(of: node)
+    }
+
     private static let attemptsMax = 16
 
-    /// Tries an operation until it is done: the one place that decides what of a request is tried again. Where a
-    /// group's leader is, and that it changed, is the router's business (`Cluster/Routing`).
-    ///
-    /// Nothing was done by a try that is followed by another.
+    /// Tries an operation until it is done. Nothing was done by a try that is followed by another.
     /// - Parameter directory: what the first try is made under, where the request has it; later ones take it anew.
     /// - Throws: `TRY_AGAIN_LATER` where schema or quota keep changing.
-    func attempt<Value: Sendable>(
+    func run<Value: Sendable>(
         under key: SchemaKey, in directory: DirectorySnapshot? = nil, by deadline: Deadline,
         _ operation: (Attempt) async throws(RequestFailure) -> Tried<Value>
     ) async throws(RequestFailure) -> Value {
@@ -60,11 +69,11 @@ extension RecordService {
             let attempt = Attempt(directory: directory, schema: schema, isOverQuota: isOverQuota)
             switch try await operation(attempt) {
             case .done(let value): return value
-            case .fault(let failure): guard try await isOutdated(schema, key) else { throw failure }
+            case .fault(let failure): guard try await cluster.isOutdated(schema, key) else { throw failure }
             case .needsSchema(let installed, let group):
                 try await reconcile(key, installed: installed, on: group, by: deadline)
             case .needsAllotment(let need, let terms, let database, let group):
-                isOverQuota = try await !allot(need, under: terms, of: database, to: group, by: deadline)
+                isOverQuota = try await !quotas.allot(need, under: terms, of: database, to: group, by: deadline)
             case .outdated: break
             }
             directory = node.directory.snapshot
@@ -74,16 +83,16 @@ extension RecordService {
 
     /// Asks a shard under the schema this node knows, and brings the two to the same version where they differ.
     /// - Parameter request: a fault that it throws is believed under the newest schema only.
-    func readUnderSchema(
+    func read(
         _ key: SchemaKey, in directory: DirectorySnapshot? = nil, from group: GroupID, by deadline: Deadline,
         _ request: (VersionedSchema) throws(ServiceError) -> ShardRead
     ) async throws(RequestFailure) -> ShardAnswer {
-        try await attempt(under: key, in: directory, by: deadline) { attempt throws(RequestFailure) in
+        try await run(under: key, in: directory, by: deadline) { attempt throws(RequestFailure) in
             let read: ShardRead
             do throws(ServiceError) { read = try request(attempt.schema) } catch {
                 return .fault(RequestFailure(error))
             }
-            switch try await self.read(read, from: group, by: deadline) {
+            switch try await cluster.read(read, from: group, by: deadline) {
             case .found(let answer): return .done(answer)
             case .refused(let error): throw RequestFailure(error)
             case .needsSchema(let installed): return .needsSchema(installed: installed, group)
@@ -91,17 +100,60 @@ extension RecordService {
         }
     }
 
+    /// Asks the shards that may hold a part of a database, all at once; the answers are in the order of the shards.
+    func readAll(
+        of database: DatabaseKey, by deadline: Deadline,
+        _ request: @escaping @Sendable (GroupID, VersionedSchema) throws(ServiceError) -> ShardRead
+    ) async throws(RequestFailure) -> [(group: GroupID, answer: ShardAnswer)] {
+        let key = SchemaKey(of: database)
+        let groups = cluster.groups(of: database)
+        let answers = await withTaskGroup(of: (Int, Result<ShardAnswer, RequestFailure>).self) { tasks in
+            for (position, group) in groups.enumerated() {
+                tasks.addTask {
+                    do throws(RequestFailure) {
+                        let answer = try await read(key, from: group, by: deadline) {
+                            schema throws(ServiceError) in try request(group, schema)
+                        }
+                        return (position, .success(answer))
+                    } catch {
+                        return (position, .failure(error))
+                    }
+                }
+            }
+            var answers = [Result<ShardAnswer, RequestFailure>?](repeating: nil, count: groups.count)
+            for await (position, answer) in tasks { answers[position] = answer }
+            return answers
+        }
+        var all: [(group: GroupID, answer: ShardAnswer)] = []
+        for (group, answer) in zip(groups, answers) {
+            guard let answer else { throw RequestFailure(.internalError, "a shard was not asked") }
+            all.append((group, try answer.get()))
+        }
+        return all
+    }
+
+    /// A zone as its shard has it; nil if there is none of the name.
+    func zoneState(
+        _ zone: ZoneKey, by deadline: Deadline
+    ) async throws(RequestFailure) -> ZoneState? {
+        let key = SchemaKey(of: zone.database)
+        let answer = try await read(key, from: node.map.group(of: zone), by: deadline) { schema in
+            .zone(zone, schemaVersion: schema.version)
+        }
+        return try unpacked(answer.bytes, as: ShardList<ZoneState>.self).elements.first
+    }
+
     /// Brings a shard's schema and this node's to the same version.
     /// - Parameter installed: the version that the shard holds.
     private func reconcile(
         _ key: SchemaKey, installed: UInt64, on group: GroupID, by deadline: Deadline
     ) async throws(RequestFailure) {
-        let known = schema(key)
-        guard installed < known.version else { return try await refreshDirectory() }
+        let known = node.directory.snapshot.schema(key)
+        guard installed < known.version else { return try await cluster.refreshDirectory() }
         let install = InstallSchema(
             container: key.container, environment: key.environment, version: known.version,
             generation: known.generation, schema: known.schema)
-        let outcome = try await submit(.record(.installSchema(install)), to: group, by: deadline)
+        let outcome = try await cluster.submit(.record(.installSchema(install)), to: group, by: deadline)
         if case .refused(let error) = outcome { throw RequestFailure(error) }
     }
 }
@@ -109,7 +161,7 @@ extension RecordService {
 extension Attempt {
     /// What a command that may grow says of its database's quota.
     func quotaTerms(of database: DatabaseKey, in service: RecordService) -> QuotaTerms {
-        let (cap, epoch) = service.quota(of: database, in: directory)
+        let (cap, epoch) = service.quotas.quota(of: database, in: directory)
         return QuotaTerms(epoch: epoch, isFinal: isOverQuota, limit: cap)
     }
 
@@ -131,7 +183,9 @@ extension Tried<RecordOutcome> {
         _ command: RecordCommand, _ terms: QuotaTerms? = nil, of request: DatabaseRequest, on group: GroupID,
         in service: RecordService
     ) async throws(RequestFailure) {
-        switch try await service.submit(.record(command), to: group, by: request.deadline, as: RecordOutcome.self) {
+        switch try await service.cluster.submit(
+            .record(command), to: group, by: request.deadline, as: RecordOutcome.self)
+        {
         case .needsSchema(let installed): self = .needsSchema(installed: installed, group)
         case .needsAllotment(let need):
             guard let terms else {
@@ -148,7 +202,8 @@ extension DatabaseRequest {
     func judge<Value: Sendable>(
         in service: RecordService, _ judge: (Attempt) throws(ServiceError) -> Value
     ) async throws(RequestFailure) -> Value {
-        try await service.attempt(under: schemaKey, in: directory, by: deadline) { attempt throws(RequestFailure) in
+        try await service.attempts.run(under: schemaKey, in: directory, by: deadline) {
+            attempt throws(RequestFailure) in
             do throws(ServiceError) { return .done(try judge(attempt)) } catch { return .fault(RequestFailure(error)) }
         }
     }
@@ -159,74 +214,11 @@ extension DatabaseRequest {
     func submitGrowing(
         to group: GroupID, in service: RecordService, _ command: (VersionedSchema, QuotaTerms) -> ModifyRecords
     ) async throws(RequestFailure) -> RecordOutcome {
-        try await service.attempt(under: schemaKey, in: directory, by: deadline) { attempt throws(RequestFailure) in
+        try await service.attempts.run(under: schemaKey, in: directory, by: deadline) {
+            attempt throws(RequestFailure) in
             let terms = attempt.quotaTerms(of: key, in: service)
             return try await Tried(
                 .modifyRecords(command(attempt.schema, terms)), terms, of: self, on: group, in: service)
         }
-    }
-}
-
-// What is asked of the shards of a database.
-extension RecordService {
-    /// Asks the shards that may hold a part of a database, all at once; the answers are in the order of the shards.
-    func readAll(
-        of database: DatabaseKey, by deadline: Deadline,
-        _ request: @escaping @Sendable (GroupID, VersionedSchema) throws(ServiceError) -> ShardRead
-    ) async throws(RequestFailure) -> [(group: GroupID, answer: ShardAnswer)] {
-        let key = SchemaKey(of: database)
-        let groups = groups(of: database)
-        let answers = await withTaskGroup(of: (Int, Result<ShardAnswer, RequestFailure>).self) { tasks in
-            for (position, group) in groups.enumerated() {
-                tasks.addTask {
-                    do throws(RequestFailure) {
-                        let answer = try await self.readUnderSchema(key, from: group, by: deadline) {
-                            schema throws(ServiceError) in try request(group, schema)
-                        }
-                        return (position, .success(answer))
-                    } catch {
-                        return (position, .failure(error))
-                    }
-                }
-            }
-            var answers = [Result<ShardAnswer, RequestFailure>?](repeating: nil, count: groups.count)
-            for await (position, answer) in tasks { answers[position] = answer }
-            return answers
-        }
-        var all: [(group: GroupID, answer: ShardAnswer)] = []
-        for (group, answer) in zip(groups, answers) {
-            guard let answer else { throw RequestFailure(.internalError, "a shard was not asked") }
-            all.append((group, try answer.get()))
-        }
-        return all
-    }
-
-    /// The groups that may hold zones of a database: public data has one zone, private data may be anywhere.
-    package func groups(of database: DatabaseKey) -> [GroupID] {
-        database.scope == .public
-            ? [node.map.group(of: ZoneKey(database: database, name: ZoneKey.defaultZoneName))]
-            : Array(node.map.groups.dropFirst())
-    }
-
-    /// Asks a shard what no schema has a part in.
-    func answer(
-        to request: ShardRead, from group: GroupID, by deadline: Deadline
-    ) async throws(RequestFailure) -> ShardAnswer {
-        switch try await read(request, from: group, by: deadline) {
-        case .found(let answer): return answer
-        case .refused(let error): throw RequestFailure(error)
-        case .needsSchema: throw .otherAnswer
-        }
-    }
-
-    /// A zone as its shard has it; nil if there is none of the name.
-    func zoneState(
-        _ zone: ZoneKey, by deadline: Deadline
-    ) async throws(RequestFailure) -> ZoneState? {
-        let key = SchemaKey(of: zone.database)
-        let answer = try await readUnderSchema(key, from: node.map.group(of: zone), by: deadline) { schema in
-            .zone(zone, schemaVersion: schema.version)
-        }
-        return try unpacked(answer.bytes, as: ShardList<ZoneState>.self).elements.first
     }
 }
