@@ -103,15 +103,3 @@ extension Lane {
         if !trust.rejects(node) { clockWatch.heard(node, ahead: ahead) }
     }
 }
-
-extension Replica {
-    /// Fails the waiting reads.
-    func failReads(_ error: ReplicaError) {
-        let batches = readBatches.keys.sorted().flatMap { readBatches[$0] ?? [] }
-        let waiting = reads + batches + confirmedReads.map(\.read)
-        reads = []
-        readBatches = [:]
-        confirmedReads = []
-        for read in waiting { read.fail(error) }
-    }
-}

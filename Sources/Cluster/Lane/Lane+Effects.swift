@@ -13,8 +13,8 @@ extension Lane {
         if let change = effects.roleChange { roleChanged(change, of: replica) }
         persist(effects, of: replica)
         send(effects.sendNow, of: replica.group)
-        for read in effects.reads { confirm(read, of: replica) }
-        for read in effects.failedReads { fail(read, of: replica) }
+        for read in effects.reads { replica.confirm(read) }
+        for read in effects.failedReads { replica.fail(read) }
         for load in effects.loads { self.load(load, of: replica.group) }
         for follower in effects.snapshots { sendSnapshot(of: replica, to: follower) }
         if let mark = effects.install { install(mark, of: replica) }
@@ -181,9 +181,9 @@ extension Lane {
         replica.didHandOver(through: through, now: now)
         let item: Applier.Item
         if let entries = replica.raft.entries(from: from, through: through, bytesMax: .max) {
-            item = .entries(entries, completions: takeCompletions(of: entries, from: replica))
+            item = .entries(entries, completions: replica.takeCompletions(of: entries, settings.tracer))
         } else {
-            loseTrack(of: replica, through: through)
+            replica.loseTrack(through: through)
             item = .logged(from: from, through: through)
         }
         if replica.applier.enqueue(item) { schedule(replica) }
@@ -196,40 +196,6 @@ extension Lane {
             applier.drain { progress in
                 eventLoop.execute { self.applied(progress, by: applier) }
             }
-        }
-    }
-
-    /// The completions of this node's own commands among committed entries, by position. Those whose place another
-    /// leader's entry took are told so.
-    private func takeCompletions(of entries: [Entry], from replica: Replica) -> [Int: Completion] {
-        guard let first = entries.first, let last = entries.last, !replica.inFlight.isEmpty else { return [:] }
-        var completions: [Int: Completion] = [:]
-        // In order of position within a reign, but a later reign of this node may begin before where an earlier one
-        // ended.
-        replica.inFlight.removeAll { inFlight in
-            guard inFlight.position.index <= last.index else { return false }
-            if inFlight.position.index < first.index {
-                inFlight.completion(.failure(.outcomeUnknown("the entry was applied unseen")))
-                return true
-            }
-            let offset = Int(inFlight.position.index.rawValue - first.index.rawValue)
-            if entries[offset].term == inFlight.position.term {
-                completions[offset] = inFlight.applying(settings.tracer)
-            } else {
-                inFlight.completion(.failure(.superseded))
-            }
-            return true
-        }
-        return completions
-    }
-
-    /// Entries that left memory before they were applied are read from the log by the applier, which knows no
-    /// completions.
-    private func loseTrack(of replica: Replica, through: LogIndex) {
-        replica.inFlight.removeAll { inFlight in
-            guard inFlight.position.index <= through else { return false }
-            inFlight.completion(.failure(.outcomeUnknown("the entry left memory before it was applied")))
-            return true
         }
     }
 
@@ -252,26 +218,7 @@ extension Lane {
             replica.applyFailure = nil
             if let installed { return logInstalled(installed, of: replica) }
             replica.didApply(through: position.index)
-            runConfirmedReads(of: replica)
-        }
-    }
-
-    private func confirm(_ ready: ReadReady, of replica: Replica) {
-        guard let reads = replica.readBatches.removeValue(forKey: ready.id) else { return }
-        for read in reads where read.needsState { replica.confirm(read, at: ready.index) }
-        runConfirmedReads(of: replica)
-        for read in reads where !read.needsState { read.run() }
-    }
-
-    private func fail(_ failed: FailedRead, of replica: Replica) {
-        let error: ReplicaError = failed.reason == .overloaded ? .overloaded : .notLeader(hint: failed.leader)
-        for read in replica.readBatches.removeValue(forKey: failed.id) ?? [] { read.fail(error) }
-    }
-
-    private func runConfirmedReads(of replica: Replica) {
-        while let confirmed = replica.confirmedReads.first, confirmed.index <= replica.applied {
-            replica.confirmedReads.removeFirst()
-            confirmed.read.run()
+            replica.runConfirmedReads()
         }
     }
 }

@@ -269,11 +269,7 @@ package final class Lane: @unchecked Sendable {
 
     private func flushReads(of replica: Replica) {
         guard !replica.reads.isEmpty else { return }
-        let id = replica.nextReadID
-        replica.nextReadID += 1
-        replica.readBatches[id] = replica.reads
-        replica.reads = []
-        perform(replica.raft.read(id, now: now), of: replica)
+        perform(replica.raft.read(replica.takeReads(), now: now), of: replica)
     }
 
     private func tick() {

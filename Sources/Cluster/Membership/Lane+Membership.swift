@@ -157,17 +157,6 @@ extension Lane {
     }
 }
 
-extension Replica {
-    /// Tells everyone who waits for this replica.
-    func fail(_ error: ReplicaError) {
-        for proposal in proposals { proposal.completion(.failure(.notLeader(hint: nil))) }
-        for inFlight in inFlight { inFlight.completion(.failure(error)) }
-        proposals = []
-        inFlight = []
-        failReads(error)
-    }
-}
-
 extension Lane {
     /// The node must not go on.
     func end(_ reason: String) {

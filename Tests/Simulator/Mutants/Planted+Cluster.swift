@@ -29,13 +29,13 @@ extension Mutant {
             "if !PLANTED { try AppliedRow.setConfiguration(configuration, in: db) }"),
         // A command that a node appended before it stopped, or gave its replica up, is sent again and done twice.
         Mutant(
-            "a command under way passes for one that was never appended", "Cluster/Membership/Lane+Membership.swift",
+            "a command under way passes for one that was never appended", "Cluster/Lane/Replica.swift",
             "for inFlight in inFlight { inFlight.completion(.failure(error)) }",
             "for inFlight in inFlight { inFlight.completion(.failure(PLANTED ? .notLeader(hint: nil) : error)) }"),
         // A read that follows a change of leader, or waited for a round, misses what is still being applied.
         Mutant(
-            "a read begins when its index is handed to the applier", "Cluster/Lane/Lane+Effects.swift",
-            "confirmed.index <= replica.applied {", "confirmed.index <= PLANTED(replica.handedOver, replica.applied) {"),
+            "a read begins when its index is handed to the applier", "Cluster/Lane/Replica.swift",
+            "confirmed.index <= applied {", "confirmed.index <= PLANTED(handedOver, applied) {"),
     ]
 
     /// Faults of members, of the replicas that nodes keep, and of who is believed.

@@ -5,11 +5,12 @@ extension Mutant {
         // On a full or busy disk, what the log still has goes before what it refused: older states come last.
         Mutant(
             "refused submissions are tried again while the log has others",
-            hiddenBy: "the log of a simulation tells of all that it has at one moment", "Cluster/Lane/Replica.swift",
+            hiddenBy: "the log of a simulation tells of all that it has at one moment",
+            "Cluster/Lane/SubmissionOrder.swift",
             "guard !refused.isEmpty, count == 0 else", "guard !refused.isEmpty, PLANTED || count == 0 else"),
         // After a full disk, an older vote or entry is written behind a newer one.
         Mutant(
-            "refused submissions come behind those that wait", "Cluster/Lane/Replica.swift",
+            "refused submissions come behind those that wait", "Cluster/Lane/SubmissionOrder.swift",
             "waiting = Deque(refused) + waiting",
             "waiting = !waiting.isEmpty && PLANTED ? waiting + Deque(refused) : Deque(refused) + waiting"),
         // In one batch, what follows a refused submission is written before that.
