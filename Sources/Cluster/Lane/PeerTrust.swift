@@ -1,6 +1,7 @@
 import Directory
 import PeerTransport
 import RaftCore
+import RecordModel
 
 /// Which peers count for this node's replicas, and whether the node itself does.
 struct PeerTrust {
@@ -32,6 +33,11 @@ struct PeerTrust {
 
     /// The feature levels of the build that a node runs; nil where it has not said.
     func levels(of node: NodeID) -> ClosedRange<UInt64>? { peers[node]?.build.levels }
+
+    /// Whether a node's build can apply commands of a feature level.
+    func canFollow(_ level: FeatureLevel, _ node: NodeID) -> Bool {
+        levels(of: node).map { $0.contains(level.rawValue) } ?? true
+    }
 
     /// Which data folder answered when this node dialled another.
     func dialledIncarnation(of node: NodeID) -> UInt64? { dialled[node]?.incarnation }

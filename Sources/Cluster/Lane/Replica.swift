@@ -81,7 +81,7 @@ final class Replica: @unchecked Sendable {
     /// What was found to be damaged of its data.
     var damage: ReplicaDamage?
     /// How far the comparison with the other replicas is.
-    var scrub = Lane.Scrub()
+    var scrub = Scrubber.Progress()
     /// Why an append of its leader is not taken, if one was not.
     var refusedAppend: String?
     /// Why applying stands still, if it does.
@@ -394,11 +394,3 @@ package enum ReplicaError: Error, Hashable, Sendable {
 
 /// What is called, once, with the encoded outcome of a command or a read.
 package typealias Completion = @Sendable (Result<[UInt8], ReplicaError>) -> Void
-
-/// What one turn of the lane has to write, and what waits for it to be durable.
-struct LaneTurn {
-    var writes: [LogWrite] = []
-    var waiting: [Lane.Persist] = []
-    /// Groups with proposals or reads to hand to their cores.
-    var dirty: [GroupID] = []
-}

@@ -27,7 +27,7 @@ extension Mutant {
                         let outcome = try transaction.apply(command)
             """),
         Mutant(
-            "do not compare what replicas hold", "Cluster/Scrub/Lane+Scrub.swift", "if let last = replica.scrub.last {",
+            "do not compare what replicas hold", "Cluster/Scrub/Scrubber.swift", "if let last = replica.scrub.last {",
             "if let last = replica.scrub.last, !(PLANTED) {"),
     ]
 }

@@ -84,9 +84,9 @@ extension Mutant {
             "met?.contains(node) != false }", "(PLANTED || met?.contains(node) != false) }"),
         // A leader that was cut off from the directory brings back replicas that were given up since.
         Mutant(
-            "members are changed by a map that may be outdated", "Cluster/Membership/Lane+Membership.swift",
-            "!submissions.isStalled, isDirectoryCurrent(now) else",
-            "!submissions.isStalled, PLANTED || isDirectoryCurrent(now) else"),
+            "members are changed by a map that may be outdated", "Cluster/Membership/MemberChanges.swift",
+            "!runner.isStalled, isDirectoryCurrent(now) else",
+            "!runner.isStalled, PLANTED || isDirectoryCurrent(now) else"),
         // An answer that comes late brings an older map back: a node opens or gives up replicas by it.
         Mutant(
             "an older map takes the place of a newer one", "Cluster/Membership/Reconciliation.swift",

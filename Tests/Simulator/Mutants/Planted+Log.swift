@@ -46,7 +46,7 @@ extension Mutant {
             "let doubtful = reader.doubtfulOffset", "let doubtful = PLANTED(nil, reader.doubtfulOffset)"),
         // With two submissions under way, the first one's sync counts for the second one's entries.
         Mutant(
-            "a sync counts for what was given to the log since", "Cluster/Lane/Lane+Effects.swift",
+            "a sync counts for what was given to the log since", "Cluster/Lane/GroupRunner.swift",
             "persist.state.position, hardState:",
             "PLANTED(replica.submitted.position, persist.state.position), hardState:"),
     ]
@@ -74,7 +74,7 @@ extension Mutant {
         // Where readers kept the old database from being emptied, its frames are laid over the new one.
         Mutant(
             "the old write-ahead log stays beside an installed snapshot",
-            "Cluster/Snapshots/Lane+ReceiveSnapshot.swift", #"for suffix in ["-wal", "-shm"] where"#,
+            "Cluster/Snapshots/SnapshotReceiver.swift", #"for suffix in ["-wal", "-shm"] where"#,
             #"for suffix in PLANTED ? ["-shm"] : ["-wal", "-shm"] where"#),
         // After a crash between installing and the log's mark, entries of a dead leader stand behind the snapshot.
         Mutant(
@@ -87,7 +87,7 @@ extension Mutant {
         Mutant(
             "a damaged replica sends its data as a snapshot",
             hiddenBy: "it gives its leadership away at once, and a copy of its damage is found by comparing",
-            "Cluster/Snapshots/Lane+SendSnapshot.swift",
+            "Cluster/Snapshots/SnapshotSender.swift",
             "let isSound = replica.damage", "let isSound = PLANTED || replica.damage"),
         // The next process checkpoints frames that a power cut takes back meanwhile.
         Mutant(
