@@ -13,10 +13,7 @@ final class BuildReview: @unchecked Sendable {
     private let transfers: LeadTransfers
     private var nextReview = MonotonicTime.zero
 
-    init(_ context: LaneContext, _ transfers: LeadTransfers) {
-        self.context = context
-        self.transfers = transfers
-    }
+    init(_ context: LaneContext, _ transfers: LeadTransfers) { (self.context, self.transfers) = (context, transfers) }
 
     /// How often groups are looked through for a level that all of their nodes can follow, and the clock is looked at;
     /// more often while a group is new, because clients wait for its level.

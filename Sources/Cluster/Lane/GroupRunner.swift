@@ -29,10 +29,7 @@ final class GroupRunner: @unchecked Sendable {
     }
 
     init(_ context: LaneContext, _ health: ReplicaHealth, _ builds: BuildReview, _ snapshots: SnapshotSender) {
-        self.context = context
-        self.health = health
-        self.builds = builds
-        self.snapshots = snapshots
+        (self.context, self.health, self.builds, self.snapshots) = (context, health, builds, snapshots)
         submissions = SubmissionOrder(bytesMax: context.settings.log.queueBytesMax)
     }
 

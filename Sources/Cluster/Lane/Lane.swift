@@ -13,6 +13,7 @@ package final class Lane: @unchecked Sendable {
     // Everything mutable, here and in the parts, is touched on `eventLoop` only, which every entry point checks: that is
     // what makes the class safe to share.
     let context: LaneContext
+    let settings: NodeSettings
     let health: ReplicaHealth
     let builds: BuildReview
     let runner: GroupRunner
@@ -31,7 +32,7 @@ package final class Lane: @unchecked Sendable {
     weak var host: (any MembershipHost)?
 
     init(_ context: LaneContext) {
-        self.context = context
+        (self.context, settings) = (context, context.settings)
         transfers = LeadTransfers(context)
         health = ReplicaHealth(context, transfers)
         builds = BuildReview(context, transfers)
@@ -44,7 +45,6 @@ package final class Lane: @unchecked Sendable {
     }
 
     var eventLoop: any EventLoop { context.eventLoop }
-    var settings: NodeSettings { context.settings }
     var leaders: LeaderTable { context.leaders }
     var clockWatch: ClockWatch { context.clockWatch }
     var replicas: ReplicaTable { context.replicas }

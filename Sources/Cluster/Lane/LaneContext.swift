@@ -8,8 +8,8 @@ import Storage
 
 /// What the parts of a lane share: their surroundings, this node's replicas and peers, and whether all goes on.
 ///
-/// A part knows those that were made before it, and none knows the lane. So whatever waits for a disk or a peer may keep
-/// its part alive.
+/// A part holds those that were made before it, and none holds the lane. So what waits for a disk or a peer may hold its
+/// part, and none is kept for ever.
 final class LaneContext: @unchecked Sendable {
     // What changes here and in the parts is touched on `eventLoop` only: that makes them safe to share.
     let platform: any NodePlatform
@@ -34,13 +34,9 @@ final class LaneContext: @unchecked Sendable {
         platform: any NodePlatform, log: RaftLog, settings: NodeSettings, leaders: LeaderTable, pools: WorkPools,
         logger: Logger
     ) {
-        self.platform = platform
+        (self.platform, self.log, self.settings) = (platform, log, settings)
+        (self.leaders, self.pools, self.logger) = (leaders, pools, logger)
         eventLoop = platform.eventLoop
-        self.log = log
-        self.settings = settings
-        self.leaders = leaders
-        self.pools = pools
-        self.logger = logger
         clockWatch = ClockWatch(node: settings.nodeID, clock: platform.clock)
         replicas = ReplicaTable(on: eventLoop)
         peers = PeerLinks(on: eventLoop, logger)

@@ -13,10 +13,7 @@ final class LeaderReads: @unchecked Sendable {
     var catchUp: @Sendable (@escaping @Sendable (Bool) -> Void) -> Void = { $0(false) }
 
     init(_ context: LaneContext, _ health: ReplicaHealth, _ runner: GroupRunner, _ services: ServiceHolder) {
-        self.context = context
-        self.health = health
-        self.runner = runner
-        self.services = services
+        (self.context, self.health, self.runner, self.services) = (context, health, runner, services)
     }
 
     /// Answers a read from the state as it is once everything acknowledged before this call is applied here, if this

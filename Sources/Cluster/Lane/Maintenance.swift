@@ -18,10 +18,7 @@ final class Maintenance: @unchecked Sendable {
     /// When the databases of groups that this node leads are next looked through for work that came by time alone.
     private var nextSearch = MonotonicTime.zero
 
-    init(_ context: LaneContext, _ runner: GroupRunner) {
-        self.context = context
-        self.runner = runner
-    }
+    init(_ context: LaneContext, _ runner: GroupRunner) { (self.context, self.runner) = (context, runner) }
 
     func maintain(now: MonotonicTime) {
         // These commands carry this node's time.

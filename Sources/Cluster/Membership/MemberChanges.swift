@@ -16,10 +16,7 @@ final class MemberChanges: @unchecked Sendable {
     var isDirectoryCurrent: @Sendable (MonotonicTime) -> Bool = { _ in false }
     private var nextReconcile = MonotonicTime.zero
 
-    init(_ context: LaneContext, _ runner: GroupRunner) {
-        self.context = context
-        self.runner = runner
-    }
+    init(_ context: LaneContext, _ runner: GroupRunner) { (self.context, self.runner) = (context, runner) }
 
     /// The next tick reconciles.
     func hurry() { nextReconcile = .zero }
