@@ -6,18 +6,18 @@ import Testing
 
 @Suite("The order in which a lane's submissions go to the log")
 struct SubmissionOrderTests {
-    private static func submission(_ number: UInt64) -> Lane.Submission {
-        Lane.Submission(writes: [LogWrite(group: GroupID(number), hardState: HardState(term: Term(1)))], waiting: [])
+    private static func submission(_ number: UInt64) -> Submission {
+        Submission(writes: [LogWrite(group: GroupID(number), hardState: HardState(term: Term(1)))], waiting: [])
     }
 
     /// Everything that the log may have now.
-    private static func take(_ order: inout SubmissionOrder) -> [Lane.Submission] {
-        var taken: [Lane.Submission] = []
+    private static func take(_ order: inout SubmissionOrder) -> [Submission] {
+        var taken: [Submission] = []
         while let next = order.next() { taken.append(next) }
         return taken
     }
 
-    private static func numbers(_ submissions: [Lane.Submission]) -> [UInt64] {
+    private static func numbers(_ submissions: [Submission]) -> [UInt64] {
         submissions.compactMap { $0.writes.first?.group.rawValue }
     }
 

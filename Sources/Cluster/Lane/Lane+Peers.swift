@@ -9,50 +9,44 @@ import Wire
 // What comes in from other nodes. Everything here is called on the lane's event loop.
 extension Lane: PeerTransportDelegate {
     package func peerConnected(_ peer: PeerIdentity, channel: PeerChannel) {
-        judge(peer, isDialled: true)
+        peers.judge(peer, isDialled: true)
         switch channel {
         case .request: host?.peerConnected(peer.node)
-        case .raft: for (group, member) in members(on: peer.node) { replicas[group]?.raft.peerConnected(member) }
+        case .raft:
+            for (group, member) in replicas.members(on: peer.node) { replicas[group]?.raft.peerConnected(member) }
         case .bulk: break
         }
     }
 
-    package func peerIntroduced(_ peer: PeerIdentity, channel: PeerChannel) { judge(peer, isDialled: false) }
+    package func peerIntroduced(_ peer: PeerIdentity, channel: PeerChannel) { peers.judge(peer, isDialled: false) }
 
-    private func judge(_ peer: PeerIdentity, isDialled: Bool) {
-        if let objection = trust.judge(peer, isDialled: isDialled, by: map) { logger.warning("\(objection)") }
+    package func peerClock(of node: NodeID, ahead: ClosedRange<Int64>) {
+        if !peers.trust.rejects(node) { clockWatch.heard(node, ahead: ahead) }
     }
 
     package func peerDisconnected(_ node: NodeID, channel: PeerChannel) {
         guard channel == .raft else { return }
-        for (group, member) in members(on: node) {
+        for (group, member) in replicas.members(on: node) {
             guard let replica = replicas[group] else { continue }
-            perform(replica.raft.peerDisconnected(member, now: now), of: replica)
+            runner.perform(replica.raft.peerDisconnected(member, now: context.now), of: replica)
         }
-        finishTurn()
-    }
-
-    /// The other replicas of this node's groups that a node has.
-    private func members(on node: NodeID) -> [(GroupID, ReplicaID)] {
-        groups.flatMap { group in
-            (replicas[group]?.raft.configuration.all ?? []).filter { $0.node == node }.map { (group, $0) }
-        }
+        runner.finishTurn()
     }
 
     package func receiveRaft(_ messages: [PeerMessage], from node: NodeID) {
-        guard !isStopping, trust.accepts(node) else { return }
-        let now = now
+        guard !context.isStopping, peers.trust.accepts(node) else { return }
+        let now = context.now
         for message in messages where message.message.from.node == node {
             guard let replica = replicas[message.group], canKeep(message, in: replica) else { continue }
             let effects = replica.raft.receive(message.message, now: now)
             if case .timeoutNow = message.message.body, replica.raft.role == .candidate,
-                preferredLeaders[message.group] != settings.nodeID
+                !transfers.isPreferredHere(message.group)
             {
                 replica.leadershipSender = node
             }
-            perform(effects, of: replica)
+            runner.perform(effects, of: replica)
         }
-        finishTurn()
+        runner.finishTurn()
     }
 
     /// Whether this node's log has room for each entry of a message. It has, unless the sender runs with other limits:
@@ -68,7 +62,7 @@ extension Lane: PeerTransportDelegate {
             "node \(message.message.from.node) sent an entry of \(entry.sizeBytes) bytes, and the log here takes \(bytesMax): "
             + "run all nodes with the same limits"
         if replica.refusedAppend != refusal {
-            logger.error("group \(message.group): \(refusal)")
+            context.logger.error("group \(message.group): \(refusal)")
             replica.refusedAppend = refusal
         }
         return false
@@ -80,8 +74,8 @@ extension Lane: PeerTransportDelegate {
     ) {
         do throws(WireError) {
             var request = try NodeRequest(decoding: request)
-            let answer = hops.noting(&request, from: node, settings.tracer, now: platform.clock) { reply(.success($0)) }
-            guard !trust.rejects(node) || request.isAllowedBeforeMembership else {
+            let answer = hops.noting(&request, from: node, settings.tracer, now: context.clock) { reply(.success($0)) }
+            guard !peers.trust.rejects(node) || request.isAllowedBeforeMembership else {
                 return reply(.failure(.refused("this data folder of node \(node) is not the one that counts")))
             }
             switch request {
@@ -89,26 +83,26 @@ extension Lane: PeerTransportDelegate {
                 if let refusal = refusal(of: command, for: group, from: node) {
                     return answer(NodeReply(.failure(refusal)))
                 }
-                propose(command, to: group, below: origin.place) { answer(NodeReply($0)) }
+                runner.propose(command, to: group, below: origin.place) { answer(NodeReply($0)) }
             case .read(let group, let request, let terms):
-                read(request, from: group, ticket(of: terms)) { answer(NodeReply($0)) }
+                reads.read(request, from: group, ticket(of: terms)) { answer(NodeReply($0)) }
             case .confer(let group, let request):
-                confer(request, of: group) { answer(NodeReply($0)) }
+                reads.confer(request, of: group) { answer(NodeReply($0)) }
             case .tell(let message): services.tell(message, from: node, answer)
             case .inquire(let question): services.inquire(question, of: settings.nodeID, answer)
             case .catchUp:
-                catchUp { answer($0 ? .done([]) : .unavailable("the directory's leader cannot be asked")) }
+                reads.catchUp { answer($0 ? .done([]) : .unavailable("the directory's leader cannot be asked")) }
             case .snapshot(let chunk):
-                receive(chunk, from: node, reply: answer)
+                snapshots.receive(chunk, from: node, reply: answer)
             case .members(let group):
-                members(of: group) { answer(NodeReply($0)) }
+                members.list(of: group) { answer(NodeReply($0)) }
             case .stateHash(let group, let index):
-                stateHash(of: group, at: index) { answer(NodeReply($0)) }
+                scrubber.stateHash(of: group, at: index) { answer(NodeReply($0)) }
             case .distrust(let group, let replica, let index):
-                distrust(group, replica, at: index)
+                health.distrust(group, replica, at: index)
                 answer(.done([]))
             case .condition(let group):
-                answer(condition(of: group).map { .done($0.encoded()) } ?? .notLeader(hint: nil))
+                answer(health.condition(of: group).map { .done($0.encoded()) } ?? .notLeader(hint: nil))
             case .holdAsset, .readAsset, .followUpload, .readUpload: serveAsset(request, from: node, answer)
             case .introduce(let introduction):
                 guard let host else { return answer(.unavailable("node \(settings.nodeID) is starting")) }
@@ -125,7 +119,7 @@ extension Lane: PeerTransportDelegate {
     /// Why a peer's command must not come into the log: its build is newer, and the command says what this one does not
     /// know. Only builds of higher levels make such commands, so those of others are not looked into.
     private func refusal(of command: [UInt8], for group: GroupID, from node: NodeID) -> ReplicaError? {
-        guard let most = trust.levels(of: node)?.upperBound, most > settings.featureLevels.upperBound.rawValue,
+        guard let most = peers.trust.levels(of: node)?.upperBound, most > settings.featureLevels.upperBound.rawValue,
             let error = replicas[group]?.applier.machine.unknownPart(ofEntry: command)
         else { return nil }
         return .unavailable(
@@ -143,8 +137,8 @@ extension Lane: PeerTransportDelegate {
 
     private func ticket(of terms: ReadTerms) -> ReadTicket {
         let milliseconds = terms.milliseconds > 0 ? terms.milliseconds : settings.requestDeadlineMilliseconds
-        return ReadTicket(terms, until: now.adding(milliseconds: milliseconds)) {
-            [clock = platform.clock] in clock.now
+        return ReadTicket(terms, until: context.now.adding(milliseconds: milliseconds)) {
+            [clock = context.clock] in clock.now
         }
     }
 }

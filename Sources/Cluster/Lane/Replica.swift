@@ -81,7 +81,7 @@ final class Replica: @unchecked Sendable {
     /// What was found to be damaged of its data.
     var damage: ReplicaDamage?
     /// How far the comparison with the other replicas is.
-    var scrub = Lane.Scrub()
+    var scrub = Scrubber.Progress()
     /// Why an append of its leader is not taken, if one was not.
     var refusedAppend: String?
     /// Why applying stands still, if it does.
@@ -98,22 +98,6 @@ final class Replica: @unchecked Sendable {
     var incomingSnapshotPath: String?
     /// Received and waiting to be installed.
     var receivedSnapshot: ReceivedSnapshot?
-
-    /// A read's index is known. It runs once that is applied, and what it waits for beyond.
-    func confirm(_ read: Read, at confirmed: LogIndex) {
-        let index = max(confirmed, read.least)
-        let place = confirmedReads.lastIndex { $0.index <= index }.map { $0 + 1 } ?? 0
-        confirmedReads.insert(ConfirmedRead(index: index, read: read), at: place)
-    }
-
-    /// Reads wait for what was tried more than once and cannot be applied: they would wait past their deadlines, and
-    /// ever more would come.
-    func failConfirmedReads() {
-        guard let standstill else { return }
-        let waiting = confirmedReads
-        confirmedReads = []
-        for confirmed in waiting { confirmed.read.fail(standstill) }
-    }
 
     func didHandOver(through index: LogIndex, now: MonotonicTime) {
         handedOver = index
@@ -187,6 +171,109 @@ final class Replica: @unchecked Sendable {
         if role == .follower { leadershipSender = nil }
         if role != .leader { syncing = [] }
         if role == .candidate { elections += 1 }
+    }
+}
+
+// Reads, and the commands that wait for their outcomes.
+extension Replica {
+    /// Hands waiting reads to the core as one.
+    /// - Returns: the id that the core is given for them.
+    func takeReads() -> UInt64 {
+        let id = nextReadID
+        nextReadID += 1
+        readBatches[id] = reads
+        reads = []
+        return id
+    }
+
+    /// The core knows the index that reads wait for.
+    func confirm(_ ready: ReadReady) {
+        guard let reads = readBatches.removeValue(forKey: ready.id) else { return }
+        for read in reads where read.needsState { confirm(read, at: ready.index) }
+        runConfirmedReads()
+        for read in reads where !read.needsState { read.run() }
+    }
+
+    func fail(_ failed: FailedRead) {
+        let error: ReplicaError = failed.reason == .overloaded ? .overloaded : .notLeader(hint: failed.leader)
+        for read in readBatches.removeValue(forKey: failed.id) ?? [] { read.fail(error) }
+    }
+
+    /// Runs the reads that wait for no more than is applied.
+    func runConfirmedReads() {
+        while let confirmed = confirmedReads.first, confirmed.index <= applied {
+            confirmedReads.removeFirst()
+            confirmed.read.run()
+        }
+    }
+
+    /// A read's index is known. It runs once that is applied, and what it waits for beyond.
+    func confirm(_ read: Read, at confirmed: LogIndex) {
+        let index = max(confirmed, read.least)
+        let place = confirmedReads.lastIndex { $0.index <= index }.map { $0 + 1 } ?? 0
+        confirmedReads.insert(ConfirmedRead(index: index, read: read), at: place)
+    }
+
+    /// Reads wait for what was tried more than once and cannot be applied: they would wait past their deadlines, and
+    /// ever more would come.
+    func failConfirmedReads() {
+        guard let standstill else { return }
+        let waiting = confirmedReads
+        confirmedReads = []
+        for confirmed in waiting { confirmed.read.fail(standstill) }
+    }
+
+    /// Fails the waiting reads.
+    func failReads(_ error: ReplicaError) {
+        let batches = readBatches.keys.sorted().flatMap { readBatches[$0] ?? [] }
+        let waiting = reads + batches + confirmedReads.map(\.read)
+        reads = []
+        readBatches = [:]
+        confirmedReads = []
+        for read in waiting { read.fail(error) }
+    }
+
+    /// The completions of this node's own commands among committed entries, by position. Those whose place another
+    /// leader's entry took are told so.
+    func takeCompletions(of entries: [Entry], _ tracer: NodeTracer?) -> [Int: Completion] {
+        guard let first = entries.first, let last = entries.last, !inFlight.isEmpty else { return [:] }
+        var completions: [Int: Completion] = [:]
+        // In order of position within a reign, but a later reign of this node may begin before where an earlier one
+        // ended.
+        inFlight.removeAll { inFlight in
+            guard inFlight.position.index <= last.index else { return false }
+            if inFlight.position.index < first.index {
+                inFlight.completion(.failure(.outcomeUnknown("the entry was applied unseen")))
+                return true
+            }
+            let offset = Int(inFlight.position.index.rawValue - first.index.rawValue)
+            if entries[offset].term == inFlight.position.term {
+                completions[offset] = inFlight.applying(tracer)
+            } else {
+                inFlight.completion(.failure(.superseded))
+            }
+            return true
+        }
+        return completions
+    }
+
+    /// Entries that left memory before they were applied are read from the log by the applier, which knows no
+    /// completions.
+    func loseTrack(through index: LogIndex) {
+        inFlight.removeAll { inFlight in
+            guard inFlight.position.index <= index else { return false }
+            inFlight.completion(.failure(.outcomeUnknown("the entry left memory before it was applied")))
+            return true
+        }
+    }
+
+    /// Tells everyone who waits for this replica.
+    func fail(_ error: ReplicaError) {
+        for proposal in proposals { proposal.completion(.failure(.notLeader(hint: nil))) }
+        for inFlight in inFlight { inFlight.completion(.failure(error)) }
+        proposals = []
+        inFlight = []
+        failReads(error)
     }
 }
 
@@ -307,65 +394,3 @@ package enum ReplicaError: Error, Hashable, Sendable {
 
 /// What is called, once, with the encoded outcome of a command or a read.
 package typealias Completion = @Sendable (Result<[UInt8], ReplicaError>) -> Void
-
-/// The lane's submissions to the log that are not durable yet, in order. The order matters: an older hard state must
-/// not be written behind a newer one, nor entries behind those that follow them.
-///
-/// The log completes submissions in order. Once it refused one, it refuses all later ones until it is resumed.
-struct SubmissionOrder {
-    /// What the log may have at once; a submission alone may be larger.
-    private let bytesMax: Int
-    /// Refused by the log; they come before all that wait.
-    private var refused: [Lane.Submission] = []
-    /// Not given to the log yet.
-    private var waiting: Deque<Lane.Submission> = []
-    /// What the log has.
-    private var count = 0
-    private var bytes = 0
-
-    init(bytesMax: Int) { self.bytesMax = bytesMax }
-
-    /// Whether there are submissions that the log has not taken: what comes now must wait.
-    var isStalled: Bool { !refused.isEmpty || !waiting.isEmpty }
-
-    mutating func add(_ submission: Lane.Submission) { waiting.append(submission) }
-
-    /// The next submission for the log; nil if none waits or the log must be resumed first.
-    mutating func next() -> Lane.Submission? {
-        guard refused.isEmpty, let next = waiting.first, bytes == 0 || bytes + next.sizeBytes <= bytesMax else {
-            return nil
-        }
-        waiting.removeFirst()
-        count += 1
-        bytes += next.sizeBytes
-        return next
-    }
-
-    mutating func becameDurable(_ submission: Lane.Submission) {
-        count -= 1
-        bytes -= submission.sizeBytes
-    }
-
-    /// - Parameter rest: what is left to be written of a submission that the log refused.
-    mutating func wasRefused(_ submission: Lane.Submission, rest: Lane.Submission) {
-        becameDurable(submission)
-        refused.append(rest)
-    }
-
-    /// Retries refused submissions, once the log has completed all that it had.
-    /// - Returns: whether the log must be resumed.
-    mutating func retry() -> Bool {
-        guard !refused.isEmpty, count == 0 else { return false }
-        waiting = Deque(refused) + waiting
-        refused = []
-        return true
-    }
-}
-
-/// What one turn of the lane has to write, and what waits for it to be durable.
-struct LaneTurn {
-    var writes: [LogWrite] = []
-    var waiting: [Lane.Persist] = []
-    /// Groups with proposals or reads to hand to their cores.
-    var dirty: [GroupID] = []
-}

@@ -46,7 +46,7 @@ final class Membership: Sendable {
             guard await settle() else { return }
         }
         if mayBeOld { await introduceBeforeStart() }
-        try? await lane.eventLoop.submit { [self] in lane.trust.isHeld = !participation.isAllowed }.get()
+        try? await lane.eventLoop.submit { [self] in lane.peers.trust.isHeld = !participation.isAllowed }.get()
         while !Task.isCancelled, participation.ending == nil {
             if let reason = participation.unnotedEnd {
                 participation.beginAnew(reason)
@@ -127,7 +127,7 @@ final class Membership: Sendable {
     private func distrust(besides answers: [NodeID: Standing]) async {
         let asked = Set(answers.keys)
         guard !peers.allSatisfy({ asked.contains($0.node) }) else { return }
-        try? await lane.eventLoop.submit { [lane] in lane.trust.met = asked }.get()
+        try? await lane.eventLoop.submit { [lane] in lane.peers.trust.met = asked }.get()
     }
 
     private func claim(previous: UInt64, through answers: [NodeID: Standing]) async {
@@ -220,8 +220,8 @@ final class Membership: Sendable {
     /// then does what the peer sends count.
     private func hold(_ standing: Standing, of node: NodeID) async {
         let lost = try? await lane.eventLoop.submit { [lane] in
-            let lost = lane.lost(standing.acknowledged)
-            if lost == nil { lane.trust.met?.insert(node) }
+            let lost = lane.replicas.lost(standing.acknowledged)
+            if lost == nil { lane.peers.trust.met?.insert(node) }
             return lost
         }.get()
         guard let lost = lost ?? nil else { return }

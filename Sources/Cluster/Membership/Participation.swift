@@ -53,7 +53,7 @@ final class Participation: Sendable {
             }
         } catch {
             state.withLock { $0.givesUp = reason }
-            lane.eventLoop.execute { [lane] in lane.trust.isHeld = true }
+            lane.eventLoop.execute { [lane] in lane.peers.trust.isHeld = true }
             return say("the data folder cannot be given up, though \(reason): \(error)")
         }
         end(.beginsAnew(reason))
@@ -69,7 +69,7 @@ final class Participation: Sendable {
             switch ending {
             case .beginsAnew(let reason), .excluded(let reason): reason
             }
-        lane.eventLoop.execute { [lane] in lane.end(reason) }
+        lane.eventLoop.execute { [lane] in lane.context.end(reason) }
     }
 
     /// Logs what the node waits for, unless that was the last thing said.

@@ -1,6 +1,5 @@
 import Directory
 import Logging
-import NIOCore
 import PeerTransport
 import RaftCore
 import RecordModel
@@ -29,8 +28,8 @@ final class PeerHost: MembershipHost {
     func greet(_ introduction: Introduction, from node: NodeID, reply: @escaping @Sendable (NodeReply) -> Void) {
         let peer = PeerIdentity(
             node: node, incarnation: introduction.incarnation, bootCounter: introduction.bootCounter)
-        let isElsewhere = parts.lane.isRunningElsewhere(node, than: introduction.incarnation)
-        let acknowledged = parts.lane.acknowledged(by: node)
+        let isElsewhere = parts.lane.peers.isRunningElsewhere(node, than: introduction.incarnation)
+        let acknowledged = parts.lane.replicas.acknowledged(by: node)
         parts.platform.startTask { [weak self] in
             guard let self else { return reply(.unavailable("the node is stopping")) }
             var standing = await standing(of: peer, known: introduction.map?.epoch, isElsewhere: isElsewhere)
@@ -83,7 +82,7 @@ final class PeerHost: MembershipHost {
     func claim(
         _ incarnation: UInt64, previous: UInt64, for node: NodeID, reply: @escaping @Sendable (NodeReply) -> Void
     ) {
-        guard !parts.lane.isRunningElsewhere(node, than: incarnation) else {
+        guard !parts.lane.peers.isRunningElsewhere(node, than: incarnation) else {
             return reply(.failed("another process runs node \(node) on the data folder that counts"))
         }
         parts.platform.startTask { [weak self] in
@@ -104,17 +103,6 @@ final class PeerHost: MembershipHost {
         } catch {
             return .unavailable("the directory cannot be asked: \(error)")
         }
-    }
-}
-
-extension Lane {
-    /// Whether a node is connected right now with the data folder that counts, which is not this one.
-    func isRunningElsewhere(_ node: NodeID, than incarnation: UInt64) -> Bool {
-        eventLoop.preconditionInEventLoop()
-        guard let counting = map?.node(node.rawValue)?.incarnation, counting != 0, counting != incarnation else {
-            return false
-        }
-        return trust.dialledIncarnation(of: node) == counting && transport?.isConnected(node, channel: .raft) == true
     }
 }
 

@@ -112,7 +112,7 @@ struct ReplicaKeeper: Sendable {
             try await lane.eventLoop.submit { [lane, acknowledgements] in
                 // A peer that speaks later is held against the replica.
                 if isNew { try acknowledgements.requireNone(of: replica.raft.id, in: group) }
-                lane.add(replica, for: group)
+                lane.replicas.add(replica, for: group)
             }.get()
         } catch {
             holdings.remove(group)
@@ -131,7 +131,7 @@ struct ReplicaKeeper: Sendable {
         return ShardMachine(
             vault: vault, assets: assetNews, assetGrace: settings.assets.graceMilliseconds,
             effectsWait: { [effects] in effects.ring(group) },
-            worked: { [reads = lane.pools.reads] in reads.note($0) },
+            worked: { [reads = lane.context.pools.reads] in reads.note($0) },
             versionAge: { [directory] in VersionAge(of: $0, in: directory.snapshot) }
         ) { [changes] change in
             switch change {

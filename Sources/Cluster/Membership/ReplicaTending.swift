@@ -73,7 +73,9 @@ final class ReplicaTending: Sendable {
         } catch {
             parts.logger.error("\(what) failed: \(error)")
             // Such a log takes nothing more: the node must not go on.
-            if case .failed? = error as? RaftLogError { lane.eventLoop.execute { [lane] in lane.logFailed(error) } }
+            if case .failed? = error as? RaftLogError {
+                lane.eventLoop.execute { [lane] in lane.context.logFailed(error) }
+            }
         }
     }
 
@@ -139,7 +141,7 @@ final class ReplicaTending: Sendable {
         let others = await conditions(of: damaged.keys.sorted(), by: map)
         for group in damaged.keys.sorted() where !Task.isCancelled {
             guard let damage = damaged[group] else { continue }
-            let own = try? await lane.eventLoop.submit { [lane] in lane.condition(of: group) }.get()
+            let own = try? await lane.eventLoop.submit { [lane] in lane.health.condition(of: group) }.get()
             switch damage.verdict(own: own ?? nil, others: others[group] ?? []) {
             case .exchange:
                 parts.logger.error(
@@ -148,7 +150,7 @@ final class ReplicaTending: Sendable {
                 await renew(ReplicaPlan.Place(group: group, generation: damage.generation))
             case .recovered:
                 state.withLock { _ = $0.damaged.removeValue(forKey: group) }
-                try? await lane.eventLoop.submit { [lane] in lane.recovered(group) }.get()
+                try? await lane.eventLoop.submit { [lane] in lane.health.recovered(group) }.get()
             case .keep: logOnce(damage, of: group, isOnly: map.replicas(ofShard: group.shard).count == 1)
             }
         }

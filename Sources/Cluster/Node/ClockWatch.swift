@@ -37,9 +37,9 @@ package final class ClockWatch: Sendable {
 
     /// Where this machine's clocks disagree it may have stood still longer than they say: no lease lasts. On the lane's
     /// event loop.
-    func review(_ lane: Lane) {
+    func review(_ replicas: ReplicaTable) {
         guard hasJumped() else { return }
-        for group in lane.groups { lane.replicas[group]?.raft.clockJumped() }
+        for group in replicas.groups { replicas[group]?.raft.clockJumped() }
         state.withLock(\.onJump)(clock.now)
     }
 

@@ -110,19 +110,18 @@ package final class ClusterNode: Sendable {
         // A folder that may be an old one counts for nothing before the peers were asked.
         let mayBeOld = membership.mayBeOld
         try await lane.eventLoop.submit { [self] in
-            lane.transport = transport
-            lane.peerBook = parts.peerBook
+            let trust = PeerTrust(known: parts.knownPeers, mayBeOld: mayBeOld)
+            lane.peers.connect(transport, by: parts.peerBook, trust)
             lane.assets = assets
-            lane.isDirectoryCurrent = { [lease = leasedDirectory.lease] in lease.isValid(at: $0) }
+            lane.members.isDirectoryCurrent = { [lease = leasedDirectory.lease] in lease.isValid(at: $0) }
             lane.clockWatch.onJump { [lease = leasedDirectory.lease] in lease.end(at: $0) }
             lane.host = peerHost
-            lane.catchUp = { [platform, weak leasedDirectory] completion in
+            lane.reads.catchUp = { [platform, weak leasedDirectory] completion in
                 guard let leasedDirectory else { return completion(false) }
                 platform.startTask { completion(await (try? leasedDirectory.refresh()) != nil) }
             }
-            lane.onFatalError = { [weak self] reason in self?.fatal.withLock { $0 }(reason) }
-            lane.onDamage = { [weak membership] group, damage in membership?.repair(group, damage) }
-            lane.trust = PeerTrust(known: parts.knownPeers, mayBeOld: mayBeOld)
+            lane.context.onFatalError = { [weak self] reason in self?.fatal.withLock { $0 }(reason) }
+            lane.health.onDamage = { [weak membership] group, damage in membership?.repair(group, damage) }
             if let map { lane.take(map) }
         }.get()
         parts.heard.listen { [lane] map in
@@ -250,7 +249,7 @@ package final class ClusterNode: Sendable {
         }
         for task in running.tasks { task.cancel() }
         for task in running.tasks { await task.value }
-        _ = try? await lane.eventLoop.submit { [lane] in lane.stop() }.get()
+        _ = try? await lane.eventLoop.submit { [lane] in lane.context.stop() }.get()
         _ = try? await transport.shutdown().get()
         for worker in workers { worker.stop() }
         running.checkpoints?.stop()

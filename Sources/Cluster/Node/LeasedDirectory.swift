@@ -181,7 +181,7 @@ package struct NodeAccounts: Sendable {
             throw .unavailable("this node is stopping")
         } catch {
             if DataDamage.isDamage(error) {
-                node.lane.eventLoop.execute { [lane = node.lane] in lane.damaged(.directory, error, .reading) }
+                node.lane.eventLoop.execute { [lane = node.lane] in lane.health.damaged(.directory, error, .reading) }
             }
             throw .unavailable("reading the directory failed: \(error)")
         }

@@ -64,8 +64,9 @@ struct NodeParts {
         }
         let pools = WorkPools(platform)
         let lane = Lane(
-            platform: platform, log: log, settings: settings, leaders: LeaderTable(nodeID: settings.nodeID),
-            pools: pools, logger: logger)
+            LaneContext(
+                platform: platform, log: log, settings: settings, leaders: LeaderTable(nodeID: settings.nodeID),
+                pools: pools, logger: logger))
         let keeper = makeKeeper(settings, platform, folder: folder, log: log, lane: lane, logger)
         let damaged = try await keeper.openPresent(recovered)
         return try NodeParts(
@@ -76,9 +77,9 @@ struct NodeParts {
             checkpointer: Checkpointer(
                 holdings: keeper.holdings, log: log, settings: settings.checkpoint, logger: logger,
                 onDamage: { group, error in
-                    lane.eventLoop.execute { lane.damaged(group, error, .reading) }
+                    lane.eventLoop.execute { lane.health.damaged(group, error, .reading) }
                 },
-                onFailedSync: { path in lane.eventLoop.execute { lane.syncFailed(path) } }),
+                onFailedSync: { path in lane.eventLoop.execute { lane.context.syncFailed(path) } }),
             pools: pools, assets: assets, logger: logger)
     }
 
@@ -112,7 +113,7 @@ struct NodeParts {
             listenPort: own.peerPort, peers: peerBook.addresses(by: keeper.placement.map), tls: settings.tls,
             incarnation: identity.incarnation, bootCounter: identity.bootCounter
         ) { [weak lane, settings, platform] in
-            let least = max(settings.featureLevels.lowerBound, lane?.directoryLevel ?? .first)
+            let least = max(settings.featureLevels.lowerBound, lane?.builds.directoryLevel ?? .first)
             let most = max(settings.featureLevels.upperBound, least)
             return PeerPresence(
                 build: PeerBuild(version: settings.version, levels: least.rawValue...most.rawValue),

@@ -97,7 +97,7 @@ package final class Router: Sendable {
         return try await route(group, isWrite: true, by: deadline) { node in
             node == self.nodeID
                 ? await self.call(by: deadline) { [lane] in
-                    lane.propose(encoded, to: group, below: place, completion: $0)
+                    lane.runner.propose(encoded, to: group, below: place, completion: $0)
                 }
                 : await self.ask(node, below: span, by: deadline) { .propose(group, command: encoded, origin: $0) }
         }
@@ -136,7 +136,7 @@ package final class Router: Sendable {
     {
         try await route(group, isWrite: false, by: deadline) { node in
             node == self.nodeID
-                ? await self.call(by: deadline) { [lane] in lane.confer(request, of: group, completion: $0) }
+                ? await self.call(by: deadline) { [lane] in lane.reads.confer(request, of: group, completion: $0) }
                 : await self.ask(node, .confer(group, request: request), by: deadline)
         }
     }
@@ -145,7 +145,7 @@ package final class Router: Sendable {
     package func members(of group: GroupID, by deadline: Deadline) async throws(ClusterError) -> GroupMembers {
         let answer = try await route(group, isWrite: false, by: deadline) { node in
             node == self.nodeID
-                ? await self.call(by: deadline) { [lane] in lane.members(of: group, completion: $0) }
+                ? await self.call(by: deadline) { [lane] in lane.members.list(of: group, completion: $0) }
                 : await self.ask(node, .members(group), by: deadline)
         }
         guard let members = try? GroupMembers(decoding: answer) else {
@@ -289,7 +289,7 @@ package final class Router: Sendable {
         let ticket = ReadTicket(terms, until: deadline.time) { [platform] in platform.clock.now }
         return await withTaskCancellationHandler {
             await call(by: deadline, overdue: .readEnded) { [lane] in
-                lane.read(request, from: group, ticket, completion: $0)
+                lane.reads.read(request, from: group, ticket, completion: $0)
             }
         } onCancel: {
             ticket.cancel()
@@ -304,8 +304,8 @@ package final class Router: Sendable {
             await withCheckedContinuation { continuation in
                 let call = PendingCall(continuation, overdue: overdue)
                 lane.eventLoop.execute { [lane] in
-                    guard !lane.isStopping else { return call.resume(.failure(Self.stopping)) }
-                    lane.expire(call, at: deadline.time)
+                    guard !lane.context.isStopping else { return call.resume(.failure(Self.stopping)) }
+                    lane.context.expire(call, at: deadline.time)
                     body { call.resume($0) }
                 }
             })
@@ -331,7 +331,7 @@ package final class Router: Sendable {
         let timeout = TimeAmount.nanoseconds(deadline.nanosecondsLeft(at: platform.clock.now))
         do {
             let reply = try await lane.eventLoop.flatSubmit { [lane, transport] in
-                lane.isStopping
+                lane.context.isStopping
                     ? lane.eventLoop.makeFailedFuture(Self.stopping)
                     : transport.request(payload, to: node, channel: .request, timeout: timeout)
             }.get()

@@ -17,7 +17,7 @@ extension WaitingClusterSuites {
             let node = try cluster.node(1)
             let ends = DispatchSemaphore(value: 0)
             let workers = try await node.lane.eventLoop.submit { [lane = node.lane] in
-                lane.groups.filter { $0 != .directory }.compactMap { lane.replicas[$0]?.worker }
+                lane.replicas.groups.filter { $0 != .directory }.compactMap { lane.replicas[$0]?.worker }
             }.get()
             #expect(workers.count == 4)
             for worker in workers { worker.schedule { ends.wait() } }
@@ -48,7 +48,7 @@ extension WaitingClusterSuites {
             let answer = await withCheckedContinuation { continuation in
                 let ticket = ReadTicket(ReadTerms(container: "c"), until: node.deadline().time) { .zero }
                 node.lane.eventLoop.execute {
-                    node.lane.read([], from: group, ticket) { continuation.resume(returning: $0) }
+                    node.lane.reads.read([], from: group, ticket) { continuation.resume(returning: $0) }
                 }
             }
             #expect("\(answer)".contains("the leader cannot apply"))

@@ -36,7 +36,7 @@ extension ClusterSuites {
                 // What does not come through the router is held to it as well.
                 let result = await withCheckedContinuation { continuation in
                     node.lane.eventLoop.execute {
-                        node.lane.propose(larger.encoded(), to: .shard(0)) { continuation.resume(returning: $0) }
+                        node.lane.runner.propose(larger.encoded(), to: .shard(0)) { continuation.resume(returning: $0) }
                     }
                 }
                 #expect(result == .failure(.tooLarge(excess)))

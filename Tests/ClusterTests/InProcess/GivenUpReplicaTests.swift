@@ -38,11 +38,11 @@ extension WaitingClusterSuites {
             let other = ClusterMap(clusterID: "c", nodes: nodes, shardCount: node.map.shards.count, replicasPerShard: 2)
             for isCurrent in [false, true] {
                 let members = try await node.lane.eventLoop.submit { [lane = node.lane] in
-                    let (map, rule) = (lane.map, lane.isDirectoryCurrent)
-                    defer { (lane.map, lane.isDirectoryCurrent) = (map, rule) }
-                    (lane.map, lane.nextReconcile) = (other, .zero)
-                    lane.isDirectoryCurrent = { _ in isCurrent }
-                    lane.reconcile(now: lane.now)
+                    let rule = lane.members.isDirectoryCurrent
+                    defer { lane.members.isDirectoryCurrent = rule }
+                    lane.members.isDirectoryCurrent = { _ in isCurrent }
+                    lane.members.hurry()
+                    lane.members.reconcile(now: lane.context.now, by: other)
                     return lane.replicas[group]?.raft.configuration.all.map(\.node) ?? []
                 }.get()
                 #expect(members == (isCurrent ? [NodeID(1), NodeID(2)] : [NodeID(1)]))

@@ -50,8 +50,9 @@ extension WaitingClusterSuites {
                 [lane = leader.lane] in
                 let before = lane.replicas[group]?.raft.status.leaseEnd
                 clock.set(aheadMilliseconds: 400)
-                while lane.replicas[group]?.raft.status.leaseEnd != nil { lane.clockWatch.review(lane) }
-                return (before, lane.replicas[group]?.raft.status.leaseEnd, lane.isDirectoryCurrent(lane.now))
+                while lane.replicas[group]?.raft.status.leaseEnd != nil { lane.clockWatch.review(lane.replicas) }
+                let isCurrent = lane.members.isDirectoryCurrent(lane.context.now)
+                return (before, lane.replicas[group]?.raft.status.leaseEnd, isCurrent)
             }.get()
             #expect(before != nil && after == nil && !isDirectoryCurrent)
             try await yieldUntil { try await Self.leaseEnd(of: group, on: leader) != nil }

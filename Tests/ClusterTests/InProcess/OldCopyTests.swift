@@ -48,7 +48,7 @@ extension WaitingClusterSuites {
             for number: Int64 in 0..<100 {
                 _ = try await Commands.submit(Commands.save("b", number: number), to: cluster.node(leaders[0]))
             }
-            let isHeld = try await node.lane.eventLoop.submit { [lane = node.lane] in lane.trust.isHeld }.get()
+            let isHeld = try await node.lane.eventLoop.submit { [lane = node.lane] in lane.peers.trust.isHeld }.get()
             #expect(isHeld)
             let present = try await Self.end(of: victim, in: cluster)
             #expect(present < end)
@@ -72,12 +72,12 @@ extension WaitingClusterSuites {
             let request = NodeRequest.snapshot(chunk).encoded()
             for (isHeld, metPeers) in [(true, nil), (false, [])] as [(Bool, Set<NodeID>?)] {
                 let answer = try await node.lane.eventLoop.flatSubmit { [lane = node.lane] in
-                    (lane.trust.isHeld, lane.trust.met) = (isHeld, metPeers)
+                    (lane.peers.trust.isHeld, lane.peers.trust.met) = (isHeld, metPeers)
                     let promise = lane.eventLoop.makePromise(of: [UInt8].self)
                     lane.serve(request, from: NodeID(2), channel: .bulk) { reply in
                         promise.completeWith(reply.mapError { $0 as any Error })
                     }
-                    (lane.trust.isHeld, lane.trust.met) = (false, nil)
+                    (lane.peers.trust.isHeld, lane.peers.trust.met) = (false, nil)
                     return promise.futureResult
                 }.get()
                 guard case .unavailable(let reason) = try NodeReply(decoding: answer) else {

@@ -30,7 +30,7 @@ extension WaitingClusterSuites {
             for number in 0..<8 {
                 let group = GroupID.shard(number % 4)
                 try await node.lane.eventLoop.submit { [lane = node.lane] in
-                    lane.propose(command, to: group) { result in results.withLock { $0[number] = result } }
+                    lane.runner.propose(command, to: group) { result in results.withLock { $0[number] = result } }
                 }.get()
                 // After the lane's flush, so that each is a submission of its own.
                 try await node.lane.eventLoop.submit {}.get()
@@ -42,7 +42,7 @@ extension WaitingClusterSuites {
             await #expect(throws: ClusterError.self) {
                 try await Commands.submit(Commands.save("refused", number: 1), to: node)
             }
-            let isShort = try await node.lane.eventLoop.submit { [lane = node.lane] in lane.space.isShort }.get()
+            let isShort = try await node.lane.eventLoop.submit { [lane = node.lane] in lane.context.disk.isShort }.get()
             #expect(!isShort)
             #expect(FileManager.default.fileExists(atPath: cluster.dataPath(1) + "/reserve.free"))
 

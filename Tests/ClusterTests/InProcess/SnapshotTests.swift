@@ -75,7 +75,7 @@ extension WaitingClusterSuites {
             try await lane.eventLoop.submit {
                 let replica = try #require(lane.replicas[.directory])
                 replica.damage = ReplicaDamage(StorageMismatch("a value cannot be read"), .reading, generation: 0)
-                lane.sendSnapshot(of: replica, to: follower)
+                lane.runner.sendSnapshot(of: replica, to: follower)
             }.get()
             var wasMade = false
             try await yieldUntil {

@@ -6,13 +6,14 @@ extension Mutant {
             "machine.apply(commands, at: level, in: db)",
             "machine.apply(commands, at: PLANTED(levels.supported.upperBound, level), in: db)"),
         Mutant(
-            "raise the level without asking the others", "Cluster/Lane/Lane+Builds.swift",
+            "raise the level without asking the others", "Cluster/Lane/BuildReview.swift",
             "level = min(level, FeatureLevel(most))", "if !(PLANTED) { level = min(level, FeatureLevel(most)) }"),
         Mutant(
             "go on past a level that the build cannot follow",
             Edit(
-                "Cluster/Lane/Lane+Builds.swift", "guard let map else { return nil }",
-                "guard let map else { return nil }\n        if PLANTED { return settings.featureLevels.upperBound }"),
+                "Cluster/Lane/BuildReview.swift", "guard let map = context.peers.map else { return nil }",
+                "guard let map = context.peers.map else { return nil }\n"
+                    + "        if PLANTED { return context.settings.featureLevels.upperBound }"),
             Edit(
                 "Cluster/Apply/Applier.swift", "guard next <= levels.supported.upperBound else {",
                 "if PLANTED, next > levels.supported.upperBound { return [] }\n"

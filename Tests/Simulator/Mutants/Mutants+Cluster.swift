@@ -5,7 +5,7 @@ extension Mutant {
             "read before what was committed is applied", "Cluster/Lane/Replica.swift",
             "let index = max(confirmed, read.least)", "let index = PLANTED ? .zero : max(confirmed, read.least)"),
         Mutant(
-            "take another leader's entry for one's own", "Cluster/Lane/Lane+Effects.swift",
+            "take another leader's entry for one's own", "Cluster/Lane/Replica.swift",
             "if entries[offset].term == inFlight.position.term {",
             "if PLANTED || entries[offset].term == inFlight.position.term {"),
         Mutant(
@@ -27,7 +27,7 @@ extension Mutant {
                         let outcome = try transaction.apply(command)
             """),
         Mutant(
-            "do not compare what replicas hold", "Cluster/Scrub/Lane+Scrub.swift", "if let last = replica.scrub.last {",
+            "do not compare what replicas hold", "Cluster/Scrub/Scrubber.swift", "if let last = replica.scrub.last {",
             "if let last = replica.scrub.last, !(PLANTED) {"),
     ]
 }

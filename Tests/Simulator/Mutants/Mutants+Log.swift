@@ -28,7 +28,7 @@ extension Mutant {
         Mutant(
             "forget the vote",
             hiddenBy: "nobody votes right after a start, and a pre-vote in the voter's own term is refused",
-            "Cluster/Lane/Lane+Effects.swift",
+            "Cluster/Lane/GroupRunner.swift",
             "LogWrite(group: group, hardState: effects.hardState, entries: effects.append)",
             """
             LogWrite(
@@ -37,10 +37,10 @@ extension Mutant {
                         entries: effects.append)
             """),
         Mutant(
-            "answer before the log is durable", "Cluster/Lane/Lane+Effects.swift",
+            "answer before the log is durable", "Cluster/Lane/GroupRunner.swift",
             "        if let last = effects.append.last { replica.submitted.position = last.position }",
             """
-                    if PLANTED { send(effects.sendAfterPersist, of: group) }
+                    if PLANTED { context.peers.send(effects.sendAfterPersist, of: group) }
                     if let last = effects.append.last { replica.submitted.position = last.position }
             """),
         Mutant(

@@ -21,10 +21,10 @@ extension Mutant {
             "self = RateLedger()", "if !PLANTED { self = RateLedger() }"),
         // A leader that was suspended lends once more when it wakes, while another lends.
         Mutant(
-            "a leader answers before it looks whether its time is over", "Cluster/Lane/Lane.swift",
-            "guard !isStopping, let replica = replicas[group], replica.raft.role == .leader else { return answer() }",
+            "a leader answers before it looks whether its time is over", "Cluster/Lane/LeaderReads.swift",
+            "guard let replica = context.replica(of: group), replica.raft.role == .leader else { return answer() }",
             """
-            guard !isStopping, let replica = replicas[group], replica.raft.role == .leader, !PLANTED
+            guard let replica = context.replica(of: group), replica.raft.role == .leader, !PLANTED
                     else { return answer() }
             """),
     ]

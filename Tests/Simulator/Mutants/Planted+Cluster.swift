@@ -29,13 +29,13 @@ extension Mutant {
             "if !PLANTED { try AppliedRow.setConfiguration(configuration, in: db) }"),
         // A command that a node appended before it stopped, or gave its replica up, is sent again and done twice.
         Mutant(
-            "a command under way passes for one that was never appended", "Cluster/Membership/Lane+Membership.swift",
+            "a command under way passes for one that was never appended", "Cluster/Lane/Replica.swift",
             "for inFlight in inFlight { inFlight.completion(.failure(error)) }",
             "for inFlight in inFlight { inFlight.completion(.failure(PLANTED ? .notLeader(hint: nil) : error)) }"),
         // A read that follows a change of leader, or waited for a round, misses what is still being applied.
         Mutant(
-            "a read begins when its index is handed to the applier", "Cluster/Lane/Lane+Effects.swift",
-            "confirmed.index <= replica.applied {", "confirmed.index <= PLANTED(replica.handedOver, replica.applied) {"),
+            "a read begins when its index is handed to the applier", "Cluster/Lane/Replica.swift",
+            "confirmed.index <= applied {", "confirmed.index <= PLANTED(handedOver, applied) {"),
     ]
 
     /// Faults of members, of the replicas that nodes keep, and of who is believed.
@@ -74,19 +74,19 @@ extension Mutant {
         Mutant(
             "messages of a folder that does not count are taken",
             hiddenBy: "an old copy takes nothing of peers that it did not ask, so it neither votes nor acknowledges",
-            "Cluster/Lane/PeerTrust.swift",
+            "Cluster/Lane/PeerLinks.swift",
             "{ !isHeld && !rejects(node) && met", "{ !isHeld && (PLANTED || !rejects(node)) && met"),
         // Before an old image of a folder has asked its peers about itself, it counts what they send.
         Mutant(
             "messages of peers that were not met yet are taken",
             hiddenBy: "peers that know a later start of the folder take nothing of it; for the rest see decision 0013",
-            "Cluster/Lane/PeerTrust.swift",
+            "Cluster/Lane/PeerLinks.swift",
             "met?.contains(node) != false }", "(PLANTED || met?.contains(node) != false) }"),
         // A leader that was cut off from the directory brings back replicas that were given up since.
         Mutant(
-            "members are changed by a map that may be outdated", "Cluster/Membership/Lane+Membership.swift",
-            "!submissions.isStalled, isDirectoryCurrent(now) else",
-            "!submissions.isStalled, PLANTED || isDirectoryCurrent(now) else"),
+            "members are changed by a map that may be outdated", "Cluster/Membership/MemberChanges.swift",
+            "!runner.isStalled, isDirectoryCurrent(now) else",
+            "!runner.isStalled, PLANTED || isDirectoryCurrent(now) else"),
         // An answer that comes late brings an older map back: a node opens or gives up replicas by it.
         Mutant(
             "an older map takes the place of a newer one", "Cluster/Membership/Reconciliation.swift",

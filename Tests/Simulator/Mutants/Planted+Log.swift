@@ -5,11 +5,12 @@ extension Mutant {
         // On a full or busy disk, what the log still has goes before what it refused: older states come last.
         Mutant(
             "refused submissions are tried again while the log has others",
-            hiddenBy: "the log of a simulation tells of all that it has at one moment", "Cluster/Lane/Replica.swift",
+            hiddenBy: "the log of a simulation tells of all that it has at one moment",
+            "Cluster/Lane/SubmissionOrder.swift",
             "guard !refused.isEmpty, count == 0 else", "guard !refused.isEmpty, PLANTED || count == 0 else"),
         // After a full disk, an older vote or entry is written behind a newer one.
         Mutant(
-            "refused submissions come behind those that wait", "Cluster/Lane/Replica.swift",
+            "refused submissions come behind those that wait", "Cluster/Lane/SubmissionOrder.swift",
             "waiting = Deque(refused) + waiting",
             "waiting = !waiting.isEmpty && PLANTED ? waiting + Deque(refused) : Deque(refused) + waiting"),
         // In one batch, what follows a refused submission is written before that.
@@ -45,7 +46,7 @@ extension Mutant {
             "let doubtful = reader.doubtfulOffset", "let doubtful = PLANTED(nil, reader.doubtfulOffset)"),
         // With two submissions under way, the first one's sync counts for the second one's entries.
         Mutant(
-            "a sync counts for what was given to the log since", "Cluster/Lane/Lane+Effects.swift",
+            "a sync counts for what was given to the log since", "Cluster/Lane/GroupRunner.swift",
             "persist.state.position, hardState:",
             "PLANTED(replica.submitted.position, persist.state.position), hardState:"),
     ]
@@ -73,7 +74,7 @@ extension Mutant {
         // Where readers kept the old database from being emptied, its frames are laid over the new one.
         Mutant(
             "the old write-ahead log stays beside an installed snapshot",
-            "Cluster/Snapshots/Lane+ReceiveSnapshot.swift", #"for suffix in ["-wal", "-shm"] where"#,
+            "Cluster/Snapshots/SnapshotReceiver.swift", #"for suffix in ["-wal", "-shm"] where"#,
             #"for suffix in PLANTED ? ["-shm"] : ["-wal", "-shm"] where"#),
         // After a crash between installing and the log's mark, entries of a dead leader stand behind the snapshot.
         Mutant(
@@ -86,7 +87,7 @@ extension Mutant {
         Mutant(
             "a damaged replica sends its data as a snapshot",
             hiddenBy: "it gives its leadership away at once, and a copy of its damage is found by comparing",
-            "Cluster/Snapshots/Lane+SendSnapshot.swift",
+            "Cluster/Snapshots/SnapshotSender.swift",
             "let isSound = replica.damage", "let isSound = PLANTED || replica.damage"),
         // The next process checkpoints frames that a power cut takes back meanwhile.
         Mutant(

@@ -5,37 +5,42 @@ package import RaftCore
 import Storage
 import Wire
 
-// Finds damage that neither the disk nor SQLite reports, by comparison: the leader has every replica hash a bounded
-// part of its state at the same index, part after part, and collects the hashes. A replica that differs from a majority
-// is rebuilt.
-extension Lane {
+/// Finds damage that neither the disk nor SQLite reports, by comparison: the leader has every replica hash a bounded
+/// part of its state at the same index, part after part, and collects the hashes. A replica that differs from a majority
+/// is rebuilt. On the lane's event loop.
+struct Scrubber: Sendable {
     /// Where the scrub of a group stands, on its leader.
-    struct Scrub {
-        var next = MonotonicTime.zero
+    struct Progress {
+        fileprivate var next = MonotonicTime.zero
         /// Where the next part begins.
-        var cursor: [UInt8] = []
+        fileprivate var cursor: [UInt8] = []
         /// The last part, which the others have applied by now.
-        var last: ScrubOutcome?
+        fileprivate var last: ScrubOutcome?
     }
+
+    let context: LaneContext
+    let health: ReplicaHealth
+    let runner: GroupRunner
 
     /// Goes on where it is time: compares the last part, and begins the next.
     func scrub(now: MonotonicTime) {
-        for group in groups {
-            guard let replica = replicas[group], replica.raft.role == .leader, replica.scrub.next <= now,
-                replica.leadingSince.adding(milliseconds: settings.scrubIntervalMilliseconds) <= now,
-                replica.raft.configuration.voters.count > 1, replica.applyFailure == nil, !space.isShort,
+        let interval = context.settings.scrubIntervalMilliseconds
+        for group in context.replicas.groups {
+            guard let replica = context.replicas[group], replica.raft.role == .leader, replica.scrub.next <= now,
+                replica.leadingSince.adding(milliseconds: interval) <= now,
+                replica.raft.configuration.voters.count > 1, replica.applyFailure == nil, !context.disk.isShort,
                 replica.transferUntil <= now
             else { continue }
-            replica.scrub.next = now.adding(milliseconds: settings.scrubIntervalMilliseconds)
+            replica.scrub.next = now.adding(milliseconds: interval)
             if let last = replica.scrub.last { compare(last, of: group, replica) }
             replica.scrub.last = nil
-            propose(GroupCommand.scrub(after: replica.scrub.cursor).encoded(), to: group) { [self] result in
+            runner.propose(GroupCommand.scrub(after: replica.scrub.cursor).encoded(), to: group) { [context] result in
                 guard case .success(let bytes) = result, let outcome = try? ScrubOutcome(decoding: bytes) else {
                     return
                 }
-                eventLoop.execute { [self] in
-                    replicas[group]?.scrub.last = outcome
-                    replicas[group]?.scrub.cursor = outcome.cursor
+                context.eventLoop.execute {
+                    context.replicas[group]?.scrub.last = outcome
+                    context.replicas[group]?.scrub.cursor = outcome.cursor
                 }
             }
         }
@@ -44,7 +49,7 @@ extension Lane {
     /// Asks the others for their hashes. Members without one at the index do not count: they were behind, or had a
     /// snapshot since.
     private func compare(_ own: ScrubOutcome, of group: GroupID, _ replica: Replica) {
-        guard let transport else { return }
+        guard let transport = context.peers.transport else { return }
         let members = replica.raft.configuration
         let me = replica.raft.id
         let request = NodeRequest.stateHash(group, at: own.index).encoded()
@@ -52,7 +57,7 @@ extension Lane {
             transport.request(request, to: member.node, channel: .request, timeout: .seconds(5))
                 .map { Optional((member, $0)) }.recover { _ in nil }
         }
-        EventLoopFuture.whenAllSucceed(answers, on: eventLoop).whenSuccess { [self] answers in
+        EventLoopFuture.whenAllSucceed(answers, on: context.eventLoop).whenSuccess { [self] answers in
             var hashes = [me: own.hash]
             for (member, reply) in answers.compactMap(\.self) {
                 guard case .done(let hash)? = try? NodeReply(decoding: reply), !hash.isEmpty else { continue }
@@ -66,16 +71,17 @@ extension Lane {
         switch verdict {
         case .equal: break
         case .undecided:
-            logger.error(
+            context.logger.error(
                 "group \(group): the copies of its data differ at \(index), and too few nodes answered to say which is right"
             )
         case .damaged(let replicas):
             for replica in replicas {
                 if replica == me {
-                    distrust(group, replica, at: index)
+                    health.distrust(group, replica, at: index)
                 } else {
                     let request = NodeRequest.distrust(group, replica, at: index).encoded()
-                    _ = transport?.request(request, to: replica.node, channel: .request, timeout: .seconds(5))
+                    _ = context.peers.transport?.request(
+                        request, to: replica.node, channel: .request, timeout: .seconds(5))
                 }
             }
         }
@@ -83,9 +89,9 @@ extension Lane {
 
     /// The hash that this node's replica recorded at an index, or empty.
     func stateHash(of group: GroupID, at index: LogIndex, completion: @escaping Completion) {
-        guard let applier = replicas[group]?.applier else { return completion(.failure(.notLeader(hint: nil))) }
+        guard let applier = context.replicas[group]?.applier else { return completion(.failure(.notLeader(hint: nil))) }
         do throws(QueueFull) {
-            try pools.upkeep.submit { isActive in
+            try context.pools.upkeep.submit { isActive in
                 guard isActive else { return completion(.failure(.unavailable("the node is stopping"))) }
                 let hashes = try? applier.database.read { try AppliedRow.hashes(in: $0) }
                 completion(.success(hashes?.first { $0.index == index }?.hash ?? []))
@@ -93,13 +99,6 @@ extension Lane {
         } catch {
             completion(.failure(.overloaded))
         }
-    }
-
-    /// The data of this node's replica differ from the others', unless it is another one by now.
-    func distrust(_ group: GroupID, _ replica: ReplicaID, at index: LogIndex) {
-        guard replicas[group]?.raft.id == replica else { return }
-        let error = StorageMismatch("at \(index) the data differ from those of the other nodes, which agree")
-        damaged(group, error, .reading)
     }
 }
 

@@ -8,45 +8,53 @@ import RaftCore
 import Storage
 import Wire
 
-extension Lane {
-    /// The leader's part: has the database copied and sent.
-    func sendSnapshot(of replica: Replica, to follower: ReplicaID) {
-        guard !replica.snapshotsUnderway.contains(follower), let transport else { return }
+/// The leader's part: has databases copied and sent. On the lane's event loop.
+struct SnapshotSender: Sendable {
+    let context: LaneContext
+    let health: ReplicaHealth
+
+    /// Sends a follower a snapshot, unless one is under way to it.
+    /// - Parameter completion: called on the event loop, unless the replica is given up meanwhile, with where the
+    ///   snapshot stands that the follower has now; nil if it was not delivered.
+    func send(
+        of replica: Replica, to follower: ReplicaID, completion: @escaping @Sendable (Replica, LogIndex?) -> Void
+    ) {
+        guard !replica.snapshotsUnderway.contains(follower), let transport = context.peers.transport else { return }
         let group = replica.group
         replica.snapshotsUnderway.append(follower)
         let delivery = SnapshotDelivery(
             group: group, leader: replica.raft.id, follower: follower,
-            path: "\(settings.dataPath)/snapshots/\(group)-\(follower)-out.sqlite", transport: transport,
-            platform: platform, pool: pools.snapshots)
+            path: "\(context.settings.dataPath)/snapshots/\(group)-\(follower)-out.sqlite", transport: transport,
+            platform: context.platform, pool: context.pools.snapshots)
         let database = replica.applier.database
-        logger.notice("group \(group): node \(follower.node) is too far behind for the log, sending a snapshot")
+        context.logger.notice(
+            "group \(group): node \(follower.node) is too far behind for the log, sending a snapshot")
         // A copy of damaged data would pass for a sound one.
         let isSound = replica.damage.map { $0.kind == .loading } ?? true
-        platform.startTask { [self] in
+        context.platform.startTask { [self] in
             let delivered = isSound ? await deliver(delivery, of: database) : nil
             if !isSound { try? await delivery.wait() }
-            eventLoop.execute { [self] in
-                guard let replica = replicas[group] else { return }
+            context.eventLoop.execute {
+                guard let replica = context.replicas[group] else { return }
                 replica.snapshotsUnderway.removeAll { $0 == follower }
-                perform(replica.raft.snapshotSent(to: follower, through: delivered, now: now), of: replica)
-                finishTurn()
+                completion(replica, delivered)
             }
         }
     }
 
     private func deliver(_ delivery: SnapshotDelivery, of database: ShardDatabase) async -> LogIndex? {
         do {
-            return try await delivery.send(copyOf: database) { [self] in
-                try await eventLoop.submit { [self] in
-                    replicas[delivery.group].flatMap { $0.raft.role == .leader ? $0.raft.term : nil }
+            return try await delivery.send(copyOf: database) { [context] in
+                try await context.eventLoop.submit {
+                    context.replicas[delivery.group].flatMap { $0.raft.role == .leader ? $0.raft.term : nil }
                 }.get()
             }
         } catch {
-            logger.warning(
+            context.logger.warning(
                 "group \(delivery.group): the snapshot for node \(delivery.follower.node) was not delivered: \(error)")
             // What the follower says is no damage here.
             if let error = error as? DatabaseError, DataDamage.isDamage(error) {
-                eventLoop.execute { self.damaged(delivery.group, error, .reading) }
+                context.eventLoop.execute { [health] in health.damaged(delivery.group, error, .reading) }
             }
             return nil
         }

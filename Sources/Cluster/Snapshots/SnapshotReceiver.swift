@@ -7,24 +7,28 @@ import RaftCore
 import RecordModel
 import Storage
 
-// The follower's part: collect the chunks of one snapshot in a file, check it, and let the core decide whether to
-// install it.
-extension Lane {
+/// The follower's part: collects the chunks of one snapshot in a file, checks it, and lets the core decide whether to
+/// install it. On the lane's event loop.
+struct SnapshotReceiver: Sendable {
+    let context: LaneContext
+    let runner: GroupRunner
+
     /// Takes one chunk; `reply` says how much of the snapshot is here.
     func receive(_ chunk: SnapshotChunk, from node: NodeID, reply: @escaping @Sendable (NodeReply) -> Void) {
-        guard trust.accepts(node) else { return reply(.unavailable("this folder may be old")) }
-        guard let replica = replicas[chunk.group], chunk.term >= replica.raft.term else {
+        guard context.peers.trust.accepts(node) else { return reply(.unavailable("this folder may be old")) }
+        guard let replica = context.replicas[chunk.group], chunk.term >= replica.raft.term else {
             return reply(.failed("no snapshot of group \(chunk.group) is wanted"))
         }
         if replica.raft.snapshotPosition.index >= chunk.mark.position.index {
             return reply(.received(chunk.totalBytes))
         }
         if replica.receivedSnapshot != nil { return answerLater(chunk, at: replica, reply: reply) }
-        let path = "\(settings.dataPath)/snapshots/\(chunk.group)-\(chunk.leader)-\(chunk.snapshotID)-in.sqlite"
+        let name = "\(chunk.group)-\(chunk.leader)-\(chunk.snapshotID)-in.sqlite"
+        let path = "\(context.settings.dataPath)/snapshots/\(name)"
         if let other = replica.incomingSnapshotPath, other != path { discard(other) }
         replica.incomingSnapshotPath = path
         do throws(QueueFull) {
-            try pools.snapshots.submit { [self] isActive in
+            try context.pools.snapshots.submit { [self] isActive in
                 guard isActive else { return reply(.unavailable("the node is stopping")) }
                 keep(chunk, at: path, reply: reply)
             }
@@ -38,16 +42,16 @@ extension Lane {
         do {
             let size = try IncomingSnapshot.write(chunk, to: path)
             guard size == chunk.totalBytes else { return reply(.received(size)) }
-            try IncomingSnapshot.check(chunk, at: path, settings.featureLevels)
+            try IncomingSnapshot.check(chunk, at: path, context.settings.featureLevels)
         } catch {
             try? FileManager.default.removeItem(atPath: path)
             return reply(.failed("\(error)"))
         }
-        eventLoop.execute { self.received(chunk, at: path, reply: reply) }
+        context.eventLoop.execute { self.received(chunk, at: path, reply: reply) }
     }
 
     private func received(_ chunk: SnapshotChunk, at path: String, reply: @escaping @Sendable (NodeReply) -> Void) {
-        guard let replica = replicas[chunk.group] else {
+        guard let replica = context.replicas[chunk.group] else {
             discard(path)
             return reply(.failed("no snapshot of group \(chunk.group) is wanted"))
         }
@@ -55,14 +59,14 @@ extension Lane {
         replica.incomingSnapshotPath = nil
         replica.receivedSnapshot = Replica.ReceivedSnapshot(
             mark: chunk.mark, path: path, snapshotID: chunk.snapshotID, totalBytes: chunk.totalBytes, reply: reply)
-        let effects = replica.raft.snapshotReceived(chunk.mark, from: chunk.leader, term: chunk.term, now: now)
+        let effects = replica.raft.snapshotReceived(chunk.mark, from: chunk.leader, term: chunk.term, now: context.now)
         if effects.install == nil {
             replica.receivedSnapshot = nil
             discard(path)
             reply(.failed("the snapshot is not wanted any more"))
         }
-        perform(effects, of: replica)
-        finishTurn()
+        runner.perform(effects, of: replica)
+        runner.finishTurn()
     }
 
     /// A chunk while a snapshot is being installed: if it is of that one, the answer to the last chunk was lost, and
@@ -78,28 +82,9 @@ extension Lane {
 
     private func discard(_ path: String) {
         // Where there is no place for that, the file goes at the next start.
-        try? pools.snapshots.submit { isActive in
+        try? context.pools.snapshots.submit { isActive in
             if isActive { try? FileManager.default.removeItem(atPath: path) }
         }
-    }
-
-    /// Hands the received file to the applier, behind what it has to do already.
-    func install(_ mark: SnapshotMark, of replica: Replica) {
-        let group = replica.group
-        guard let received = replica.receivedSnapshot, received.mark == mark else {
-            preconditionFailure("group \(group): the core wants a snapshot at \(mark.position) that was not received")
-        }
-        logger.notice("group \(group): installing a snapshot at \(mark.position)")
-        if replica.applier.enqueue(.install(path: received.path, mark)) { schedule(replica) }
-    }
-
-    /// The database is in place: now the log may forget what came before.
-    func logInstalled(_ mark: SnapshotMark, of replica: Replica) {
-        replica.submitted.position = mark.position
-        turn.writes.append(LogWrite(group: replica.group, snapshotMark: mark))
-        turn.waiting.append(
-            Persist(group: replica.group, state: replica.submitted, messages: [], installed: mark))
-        finishTurn()
     }
 }
 
