@@ -6,6 +6,7 @@ struct QueryCandidate {
     var row: RecordRow
     var fields: Fields
     var keys: [IndexKey?]
+    var position: QueryPosition { QueryPosition(keys: keys, recordID: row.id) }
 }
 
 /// Reads the records that index entries name, as far as they belong in the answer.

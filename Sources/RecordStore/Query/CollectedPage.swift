@@ -27,12 +27,7 @@ struct FoundRecords {
     /// Whether something that was found had no room.
     var isFull: Bool { ceiling != nil || isTooLarge }
     /// The last position, where something behind it had no room.
-    var end: QueryPosition? { ceiling == nil ? nil : position(all.count - 1) }
-
-    /// Where one of the records stands.
-    func position(_ number: Int) -> QueryPosition {
-        QueryPosition(keys: all[number].keys, recordID: all[number].row.id)
-    }
+    var end: QueryPosition? { ceiling == nil ? nil : all[all.count - 1].position }
 
     /// Takes a candidate that comes after all that were found.
     mutating func append(_ candidate: QueryCandidate) {
@@ -70,7 +65,7 @@ struct FoundRecords {
     /// Drops what is more than the page may have, and returns the position of the last one.
     mutating func removeExcess() -> QueryPosition {
         all.removeSubrange(limit...)
-        return position(limit - 1)
+        return all[limit - 1].position
     }
 
     /// The same page without records.

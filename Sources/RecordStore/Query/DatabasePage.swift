@@ -171,7 +171,7 @@ struct DatabasePage {
         let items = try run.found.map { candidate in
             DatabaseQueryPage.Item(
                 zone: zone.name, record: try run.record(candidate, zone: zone.row),
-                position: bytes(zone.name, QueryPosition(keys: candidate.keys, recordID: candidate.row.id)))
+                position: bytes(zone.name, candidate.position))
         }
         return ZonePart(
             items: items, sizes: run.found.map(\.row.body.count), end: end.map { bytes(zone.name, $0) }, stop: end,

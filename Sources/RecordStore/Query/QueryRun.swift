@@ -49,9 +49,6 @@ struct QueryRun {
     /// Index entries that were looked at.
     var examined: Int { page.examined }
 
-    /// Where one of the found records stands.
-    func position(_ number: Int) -> QueryPosition { page.found.position(number) }
-
     /// What a candidate is to a client.
     mutating func record(_ candidate: QueryCandidate, zone: ZoneRow) throws -> RecordModel.Record {
         try page.reader.record(candidate, zone: zone)

@@ -193,7 +193,7 @@ package struct RecordReads {
         for candidate in run.found {
             let record = try run.record(candidate, zone: zone)
             guard try take(record) || records.isEmpty else {
-                end = run.position(records.count - 1)
+                end = run.found[records.count - 1].position
                 break
             }
             records.append(record)
