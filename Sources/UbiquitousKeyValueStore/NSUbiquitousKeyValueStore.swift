@@ -19,7 +19,7 @@ public final class NSUbiquitousKeyValueStore: NSObject, OneInstance, @unchecked 
     public class var `default`: NSUbiquitousKeyValueStore { shared }
 
     private static let shared: NSUbiquitousKeyValueStore = {
-        let store = NSUbiquitousKeyValueStore(engine: .configured())
+        let store = NSUbiquitousKeyValueStore(engine: ConfiguredPreferences.engine())
         // What was set in the program's last moment.
         atexit { NSUbiquitousKeyValueStore.shared.engine.saveLast() }
         return store

@@ -10,8 +10,8 @@ import RaftCore
 /// It passes what comes in to its parts: other nodes' messages and questions, maps and the time. `GroupRunner` runs the
 /// replicas' cores.
 package final class Lane: @unchecked Sendable {
-    // Everything mutable, here and in the parts, is touched on `eventLoop` only, which every entry point checks: that is
-    // what makes the class safe to share.
+    // Everything mutable, here and in the parts, is touched on `eventLoop` only, which every entry point checks: that
+    // is what makes the class safe to share.
     let context: LaneContext
     let settings: NodeSettings
     let health: ReplicaHealth

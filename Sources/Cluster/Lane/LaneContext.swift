@@ -8,8 +8,8 @@ import Storage
 
 /// What the parts of a lane share: their surroundings, this node's replicas and peers, and whether all goes on.
 ///
-/// A part holds those that were made before it, and none holds the lane. So what waits for a disk or a peer may hold its
-/// part, and none is kept for ever.
+/// A part holds those that were made before it, and none holds the lane. So what waits for a disk or a peer may hold
+/// its part, and none is kept for ever.
 final class LaneContext: @unchecked Sendable {
     // What changes here and in the parts is touched on `eventLoop` only: that makes them safe to share.
     let platform: any NodePlatform

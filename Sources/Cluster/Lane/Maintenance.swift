@@ -4,8 +4,8 @@ import RaftCore
 import Storage
 import Wire
 
-/// The work that a state machine has of its own: index building, cascades, reclaiming. The leader proposes it in bounded
-/// parts, so that it is replicated like any command and requests get their turn in between.
+/// The work that a state machine has of its own: index building, cascades, reclaiming. The leader proposes it in
+/// bounded parts, so that it is replicated like any command and requests get their turn in between.
 final class Maintenance: @unchecked Sendable {
     // What changes is touched on the lane's event loop only, which makes it safe to share.
     /// How often databases are looked through for what time alone made due, such as tombstones past their age.

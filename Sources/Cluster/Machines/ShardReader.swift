@@ -58,6 +58,11 @@ struct ShardReader {
         .found(ShardAnswer(try LogReader.find(name, of: subscriber, in: db)?.encoded() ?? []))
     }
 
+    private func indexes(_ key: SchemaKey, _ version: UInt64) throws -> ReadOutcome<[IndexState]> {
+        try IndexState.all(
+            container: key.container, environment: key.environment, schemaVersion: version, from: tables, in: db)
+    }
+
     private func earlierOutcome(of command: ModifyRecords) throws -> [UInt8] {
         try EarlierOutcomes(tables, in: db).find(command)?.encoded() ?? []
     }
@@ -82,11 +87,7 @@ struct ShardReader {
                 ShardAnswer(ShardList($0.map { [$0] } ?? []).encoded())
             }
         case .indexes(let key, let version):
-            found(
-                try IndexState.all(
-                    container: key.container, environment: key.environment, schemaVersion: version, from: tables,
-                    in: db)
-            ) { ShardAnswer(ShardList($0).encoded()) }
+            found(try indexes(key, version)) { ShardAnswer(ShardList($0).encoded()) }
         case .usage(let request):
             Self.found(try UsageCounts.page(request, level: AppliedRow.level(of: db), in: db))
         case .ledger(let database): Self.found(try LedgerState(of: database, in: db))

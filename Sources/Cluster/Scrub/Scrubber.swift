@@ -6,8 +6,8 @@ import Storage
 import Wire
 
 /// Finds damage that neither the disk nor SQLite reports, by comparison: the leader has every replica hash a bounded
-/// part of its state at the same index, part after part, and collects the hashes. A replica that differs from a majority
-/// is rebuilt. On the lane's event loop.
+/// part of its state at the same index, part after part, and collects the hashes. A replica that differs from a
+/// majority is rebuilt. On the lane's event loop.
 struct Scrubber: Sendable {
     /// Where the scrub of a group stands, on its leader.
     struct Progress {

@@ -13,61 +13,33 @@ extension PreferenceEngine {
                 (state.epoch == epoch, state.core.account == account && state.place == place, state.core.account)
             }
             guard isCurrent, !isSame || account != nil else { return nil }
-            let source = disk.file
-            let target = isSame ? source : PreferenceFile(path: place.path(of: account), fault: dependencies.fault)
-            let unowned = account == nil ? [] : unownedFiles(of: place, except: source)
-            let files = unowned + (isSame ? [source] : [source, target])
+            var files = AccountFiles(
+                from: disk.file, to: isSame ? nil : place.path(of: account),
+                unowned: account == nil ? [] : place.unownedPaths, fault: dependencies.fault)
             var problem: String?
-            // Always in the same order, so that two processes cannot wait for each other.
-            for file in files.sorted(by: { $0.path < $1.path }) {
-                do throws(PreferenceFileError) { try file.lock() } catch { problem = error.description }
-            }
-            defer { for file in files { file.unlock() } }
+            files.lock(&problem)
+            defer { files.unlock() }
             var effects = takeOver(&disk, &problem)
             // While no user is signed in, the file in use is unowned, too.
             let shown = state.withLock { $0.core.copy }
             let takesShown = from == nil && account != nil && (shown.claimant == nil || shown.claimant == account)
-            if takesShown { source.mark(shown, for: account, &problem) }
-            let claims = unowned.compactMap { $0.claim(for: account, &problem) }
-            let move = isSame ? nil : target.load()
-            let exchanged = exchange(account, place, move?.copy, takesShown: takesShown, claims.map(\.copy))
-            if let move { leave(source, for: target, move, exchanged, takesShown: takesShown, &disk, &problem) }
-            if move != nil || !claims.isEmpty {
-                let isWritten = problem == nil && target.save(exchanged.after, &problem)
-                disk.isDirty = !isWritten
-                let taken = claims + (takesShown ? [(source, exchanged.before)] : [])
-                if isWritten { Self.empty(taken, &problem) }
+            let loaded = files.claim(for: account, shown: takesShown ? shown : nil, &problem)
+            let exchanged = exchange(account, place, loaded?.copy, takesShown: takesShown, files.claimed)
+            if let loaded {
+                // An edit made just before belongs to the account that the app saw.
+                if exchanged.hasUnsaved || disk.isDirty, !takesShown { disk.file.save(exchanged.before, &problem) }
+                disk = Disk(file: files.target)
+                if let damage = loaded.problem { dependencies.log(damage) }
+                if !loaded.isReadable { problem = problem ?? loaded.problem }
+            }
+            if loaded != nil || !files.claimed.isEmpty {
+                disk.isDirty = !files.save(exchanged.after, shown: takesShown ? exchanged.before : nil, &problem)
             }
             note(storage: problem)
             effects.append(exchanged.effects)
             return (effects, exchanged.link)
         }
         if let done { perform(done.0, done.1) }
-    }
-
-    /// The files of values that were set while no user was signed in.
-    private func unownedFiles(of place: PreferencePlace, except source: PreferenceFile) -> [PreferenceFile] {
-        place.unownedPaths.filter { $0 != source.path && FileManager.default.fileExists(atPath: $0) }
-            .map { PreferenceFile(path: $0, fault: dependencies.fault) }
-    }
-
-    /// Goes from one account's file to another's.
-    private func leave(
-        _ source: PreferenceFile, for target: PreferenceFile, _ loaded: PreferenceFile.Loaded, _ exchanged: Exchange,
-        takesShown: Bool, _ disk: inout Disk, _ problem: inout String?
-    ) {
-        // An edit made just before belongs to the account that the app saw.
-        if exchanged.hasUnsaved || disk.isDirty, !takesShown { source.save(exchanged.before, &problem) }
-        disk = Disk(file: target)
-        if let damage = loaded.problem { dependencies.log(damage) }
-        if !loaded.isReadable { problem = problem ?? loaded.problem }
-    }
-
-    /// Empties the files whose values another file has now.
-    private static func empty(_ taken: [(file: PreferenceFile, copy: PreferenceCopy)], _ problem: inout String?) {
-        for (file, copy) in taken where !copy.rows.isEmpty {
-            file.save(PreferenceCopy(device: copy.device), &problem)
-        }
     }
 
     /// The result of the step in which no edit may come between.
@@ -102,5 +74,65 @@ extension PreferenceEngine {
             return Exchange(
                 effects: effects, before: before, after: state.core.copy, hasUnsaved: hasUnsaved, link: state.link)
         }
+    }
+}
+
+/// The files of a change of the account: that of the account before, that of the next one, and unowned ones.
+struct AccountFiles {
+    private let source: PreferenceFile
+    /// That of the next account; the same if the account stays.
+    let target: PreferenceFile
+    private let unowned: [PreferenceFile]
+    /// Files whose values become the account's.
+    private var claims: [(file: PreferenceFile, copy: PreferenceCopy)] = []
+
+    /// - Parameters:
+    ///   - path: of the next account's file; nil if the account stays.
+    ///   - unowned: where files of values may be that were set while no user was signed in.
+    init(
+        from source: PreferenceFile, to path: String?, unowned: [String],
+        fault: @escaping @Sendable (PreferenceFile.Step) -> PreferenceFile.Fault?
+    ) {
+        self.source = source
+        target = path.map { PreferenceFile(path: $0, fault: fault) } ?? source
+        self.unowned = unowned.filter { $0 != source.path && FileManager.default.fileExists(atPath: $0) }
+            .map { PreferenceFile(path: $0, fault: fault) }
+    }
+
+    private var all: [PreferenceFile] { unowned + (source === target ? [source] : [source, target]) }
+
+    /// Locks all, always in the same order, so that two processes cannot wait for each other.
+    func lock(_ problem: inout String?) {
+        for file in all.sorted(by: { $0.path < $1.path }) {
+            do throws(PreferenceFileError) { try file.lock() } catch { problem = error.description }
+        }
+    }
+
+    func unlock() { for file in all { file.unlock() } }
+
+    /// The values of unowned files that become the account's.
+    var claimed: [PreferenceCopy] { claims.map(\.copy) }
+
+    /// Marks the unowned values that become the account's, and reads its own.
+    /// - Parameter shown: the values of the file before, if they are among those.
+    /// - Returns: nil if the account stays.
+    mutating func claim(
+        for account: String?, shown: PreferenceCopy?, _ problem: inout String?
+    ) -> PreferenceFile.Loaded? {
+        if let shown { source.mark(shown, for: account, &problem) }
+        claims = unowned.compactMap { $0.claim(for: account, &problem) }
+        return source === target ? nil : target.load()
+    }
+
+    /// Writes the account's copy, unless there was a problem, and empties the files whose values it has now.
+    /// - Parameter shown: what the file before has, if these values became the account's.
+    /// - Returns: whether it is written.
+    func save(_ copy: PreferenceCopy, shown: PreferenceCopy?, _ problem: inout String?) -> Bool {
+        guard problem == nil, target.save(copy, &problem) else { return false }
+        let taken = claims + (shown.map { [(source, $0)] } ?? [])
+        for (file, copy) in taken where !copy.rows.isEmpty {
+            file.save(PreferenceCopy(device: copy.device), &problem)
+        }
+        return true
     }
 }

@@ -13,11 +13,14 @@ extension PreferenceEngine {
             return state.epoch
         }
         if service == nil {
-            failWaiters(PreferenceEngineProblem.notSignedIn("the user has signed out")) { _ in true }
+            waiters.fail(PreferenceEngineProblem.notSignedIn("the user has signed out")) { _ in true }
         }
         changeAccount(to: service.flatMap { place.rememberedAccount(of: $0.name) }, place: place, epoch: epoch)
         resolveAccount()
     }
+
+    /// The user has signed out: before the session is used again, the server is asked whose it is.
+    func unconfirm() { state.withLock { $0.isConfirmed = false } }
 
     func upload(_ batch: PreferenceBatch, _ link: PreferenceLink) {
         inBackground { [self] in
@@ -100,8 +103,8 @@ extension PreferenceEngine {
         switch problem {
         case nil, .tokenExpired, .unavailable: return
         case .notSignedIn(let reason):
-            failWaiters(PreferenceEngineProblem.notSignedIn(reason)) { $0.goal == .settled }
-        case .rejected(let reason): failWaiters(PreferenceEngineProblem.unavailable(reason), where: \.awaitsSettling)
+            waiters.fail(PreferenceEngineProblem.notSignedIn(reason)) { $0.goal == .settled }
+        case .rejected(let reason): waiters.fail(PreferenceEngineProblem.unavailable(reason), where: \.awaitsSettling)
         }
     }
 
@@ -158,61 +161,11 @@ extension PreferenceEngine {
 
     // MARK: The account
 
-    /// The state of asking the server which user the session belongs to.
-    struct AccountInquiry {
-        /// The epoch of the service that is asked.
-        private var epoch = 0
-        /// Whether a request is under way or about to begin.
-        private(set) var isUnderWay = false
-        /// Whether a caller asked for an answer during a request. The obstacle that this request met may be gone.
-        private var isWantedAgain = false
-        private var pause: Pause?
-        private var pauses = 0
-
-        /// The pause before the next attempt.
-        struct Pause {
-            var number: Int
-            /// Whether the server asked for it.
-            var isRequestedByServer: Bool
-            var continuation: CheckedContinuation<Void, Never>
-        }
-
-        mutating func begin(epoch: Int, hasService: Bool) {
-            (self.epoch, isUnderWay, isWantedAgain) = (epoch, hasService, false)
-        }
-
-        mutating func end(epoch: Int) { if self.epoch == epoch { isUnderWay = false } }
-
-        mutating func requestAgain() { if isUnderWay { isWantedAgain = true } }
-
-        /// - Returns: the pause's number, or nil if the next attempt is to follow at once.
-        mutating func beginPause(
-            epoch: Int, isRequestedByServer: Bool, _ continuation: CheckedContinuation<Void, Never>
-        ) -> Int? {
-            if self.epoch != epoch { return nil }
-            if isWantedAgain, !isRequestedByServer {
-                isWantedAgain = false
-                return nil
-            }
-            pauses += 1
-            (isUnderWay, isWantedAgain) = (false, false)
-            pause = Pause(number: pauses, isRequestedByServer: isRequestedByServer, continuation: continuation)
-            return pauses
-        }
-
-        /// Takes the pause, if there is one and it matches.
-        mutating func endPause(where matches: (Pause) -> Bool) -> Pause? {
-            guard let ended = pause, matches(ended) else { return nil }
-            (pause, isUnderWay) = (nil, true)
-            return ended
-        }
-    }
-
     /// Asks the server which user the session belongs to, until it answers, if this device does not know.
     func resolveAccount() {
-        endPause { _ in true }
+        inquiry.endPause()
         let (service, epoch) = state.withLock { state in
-            state.inquiry.begin(epoch: state.epoch, hasService: state.service != nil)
+            inquiry.begin(epoch: state.epoch, hasService: state.service != nil)
             return (state.service, state.epoch)
         }
         guard let service else { return }
@@ -226,44 +179,12 @@ extension PreferenceEngine {
                     note(nil, \.fetchProblem)
                 } catch {
                     note(error, \.fetchProblem)
-                    await self.pause(error.retryAfterMilliseconds, or: pause, epoch)
+                    await inquiry.pause(error.retryAfterMilliseconds, or: pause, epoch: epoch) { failStalledWaiters() }
                     pause = min(2 * pause, PreferenceSync.Pause.lastMilliseconds)
                 }
             }
-            state.withLock { $0.inquiry.end(epoch: epoch) }
+            inquiry.end(epoch: epoch)
         }
-    }
-
-    /// A caller wants the store to be synchronized now, which needs the account.
-    func retryAccountNow() {
-        state.withLock { $0.inquiry.requestAgain() }
-        endPause { !$0.isRequestedByServer }
-    }
-
-    /// Pauses before the server is asked again. The pause does not count as work: callers do not wait for a server
-    /// that is not there.
-    private func pause(_ retryAfter: Int64?, or own: Int64, _ epoch: Int) async {
-        await withCheckedContinuation { continuation in
-            let number = state.withLock {
-                $0.inquiry.beginPause(epoch: epoch, isRequestedByServer: retryAfter != nil, continuation)
-            }
-            guard let number else { return continuation.resume() }
-            failStalledWaiters()
-            dependencies.clock.after(PreferenceSync.Pause.length(own: own, retryAfter: retryAfter), on: queue) {
-                [self] in endPause { $0.number == number }
-            }
-            work.end()
-        }
-    }
-
-    /// Ends the pause, if there is one and it matches.
-    func endPause(where matches: (AccountInquiry.Pause) -> Bool) {
-        let pause = state.withLock { state in
-            let pause = state.inquiry.endPause(where: matches)
-            if pause != nil { work.begin() }
-            return pause
-        }
-        pause?.continuation.resume()
     }
 
     /// The server said which user the session belongs to.

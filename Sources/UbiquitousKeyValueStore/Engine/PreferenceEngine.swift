@@ -44,10 +44,8 @@ final class PreferenceEngine: Sendable {
         var uploadProblem: String?
         /// Of any request other than an upload.
         var fetchProblem: String?
-        var inquiry = AccountInquiry()
         var isWatching = false
         var isClosed = false
-        var waiters = PreferenceWaiters()
         var post: @Sendable (PreferenceNotification) -> Void = { _ in }
         var watch: Task<Void, Never>?
         /// Kept, because it reports changes of accounts only while it lives.
@@ -90,12 +88,16 @@ final class PreferenceEngine: Sendable {
     let work = WorkCounter()
     /// The queue of transactions that no caller waits for.
     let queue = DispatchQueue(label: "zonekeeper.preferences")
+    /// Its lock, and that of `waiters`, may be taken inside `state`'s, and nothing inside them but that of `work`.
+    let inquiry: AccountInquiry
+    let waiters = PreferenceWaiters()
 
     private static let saveMilliseconds: Int64 = 100
 
     /// A store at a place. It shows what the file has at once, and begins to work with `start`.
     init(place: PreferencePlace, service: (any PreferenceService)?, dependencies: Dependencies) {
         self.dependencies = dependencies
+        inquiry = AccountInquiry(work: work, clock: dependencies.clock, queue: queue)
         let account = service.flatMap { place.rememberedAccount(of: $0.name) }
         let file = PreferenceFile(path: place.path(of: account), fault: dependencies.fault)
         let loaded = file.load()
@@ -134,14 +136,14 @@ final class PreferenceEngine: Sendable {
     /// Saves, and ends all background work.
     func close() {
         save()
-        let (waiters, task) = state.withLock { state in
+        let task = state.withLock { state in
             state.isClosed = true
-            return (state.waiters.take { _ in true }, state.watch)
+            return state.watch
         }
         task?.cancel()
-        endPause { _ in true }
+        inquiry.endPause()
         watchEvent.signal()
-        for waiter in waiters { waiter.continuation.resume(throwing: PreferenceEngineProblem.closed) }
+        waiters.fail(PreferenceEngineProblem.closed) { _ in true }
     }
 
     /// Sets the observer of changes that the app did not make. It is called on the engine's threads.
@@ -241,7 +243,7 @@ final class PreferenceEngine: Sendable {
             let moment = moment
             let (result, link, copy, unsaved) = state.withLock { state in
                 let result = state.core.handle(event, at: moment)
-                if case .syncRequested = event { state.waiters.arm() }
+                if case .syncRequested = event { waiters.arm() }
                 state.isSaveScheduled = false
                 if disk.isDirty { state.dropAnswered() }
                 return (result, state.link, state.core.copy, state.unsaved.count)
@@ -315,7 +317,7 @@ final class PreferenceEngine: Sendable {
     func perform(_ effects: PreferenceEffects, _ link: PreferenceLink?) {
         tell(effects)
         let reached = state.withLock { state in
-            state.waiters.takeReached(
+            waiters.takeReached(
                 isSettled: state.core.isSettled && state.unsaved.isEmpty,
                 isSynced: state.core.account != nil && state.core.copy.isInitialSyncDone, refusals: effects.refusals)
         }

@@ -15,35 +15,24 @@ extension PreferenceEngine {
     func idle() async { await work.idle() }
 
     private func wait(for goal: PreferenceWaiters.Goal) async throws {
-        let (id, hasService) = state.withLock { ($0.waiters.nextID(), $0.service != nil) }
-        guard hasService else {
+        let id = waiters.nextID()
+        guard state.withLock({ $0.service != nil }) else {
             throw PreferenceEngineProblem.notSignedIn(
                 "nobody is signed in, or no server is configured; preferences stay on this device")
         }
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
                 let isClosed = state.withLock { state in
-                    if !state.isClosed { state.waiters.add(id, goal, continuation) }
+                    if !state.isClosed { waiters.add(id, goal, continuation) }
                     return state.isClosed
                 }
                 if isClosed { return continuation.resume(throwing: PreferenceEngineProblem.closed) }
-                if Task.isCancelled { return cancelWaiter(id) }
-                if goal == .settled { retryAccountNow() }
+                if Task.isCancelled { return waiters.fail(CancellationError()) { $0.id == id } }
+                if goal == .settled { inquiry.hurry() }
                 enqueue(goal == .settled ? .syncRequested : .woken)
             }
         } onCancel: {
-            cancelWaiter(id)
-        }
-    }
-
-    private func cancelWaiter(_ id: Int) {
-        failWaiters(CancellationError()) { $0.id == id }
-    }
-
-    /// Ends waits with an error.
-    func failWaiters(_ problem: any Error, where matches: (PreferenceWaiters.Waiter) -> Bool) {
-        for waiter in state.withLock({ $0.waiters.take(where: matches) }) {
-            waiter.continuation.resume(throwing: problem)
+            waiters.fail(CancellationError()) { $0.id == id }
         }
     }
 
@@ -51,18 +40,18 @@ extension PreferenceEngine {
     func failStalledWaiters() {
         let now = dependencies.clock.now
         let reason = state.withLock { state -> String? in
-            guard state.waiters.awaitSettling else { return nil }
-            if state.core.account == nil { return state.inquiry.isUnderWay ? nil : state.serviceProblem }
+            guard waiters.awaitSettling else { return nil }
+            if state.core.account == nil { return inquiry.isUnderWay ? nil : state.serviceProblem }
             guard let until = state.core.stalledUntil(now) else { return nil }
             return (state.serviceProblem ?? "the server did not take the last request")
                 + "; the next attempt is in \((until - now + 999) / 1000) s"
         }
-        if let reason { failWaiters(PreferenceEngineProblem.unavailable(reason), where: \.awaitsSettling) }
+        if let reason { waiters.fail(PreferenceEngineProblem.unavailable(reason), where: \.awaitsSettling) }
     }
 }
 
-/// The callers that wait for the store to reach a state.
-struct PreferenceWaiters: Sendable {
+/// The callers that wait for the store to reach a state. Any thread.
+final class PreferenceWaiters: Sendable {
     enum Goal { case initialSync, settled }
 
     struct Waiter: Sendable {
@@ -86,36 +75,46 @@ struct PreferenceWaiters: Sendable {
         }
     }
 
-    private var waiters: [Waiter] = []
-    private var count = 0
+    private let state = Mutex((waiters: [Waiter](), count: 0))
 
-    var hasArmed: Bool { waiters.contains(where: \.isArmed) }
-    var awaitSettling: Bool { waiters.contains(where: \.awaitsSettling) }
+    var hasArmed: Bool { state.withLock { $0.waiters.contains(where: \.isArmed) } }
+    var awaitSettling: Bool { state.withLock { $0.waiters.contains(where: \.awaitsSettling) } }
 
-    mutating func nextID() -> Int {
-        count += 1
-        return count
+    func nextID() -> Int {
+        state.withLock { state in
+            state.count += 1
+            return state.count
+        }
     }
 
-    mutating func add(_ id: Int, _ goal: Goal, _ continuation: CheckedContinuation<Void, any Error>) {
-        waiters.append(Waiter(id: id, goal: goal, isArmed: goal == .initialSync, continuation: continuation))
+    func add(_ id: Int, _ goal: Goal, _ continuation: CheckedContinuation<Void, any Error>) {
+        let waiter = Waiter(id: id, goal: goal, isArmed: goal == .initialSync, continuation: continuation)
+        state.withLock { $0.waiters.append(waiter) }
     }
 
     /// The request to synchronize is handled: from now on, a settled store is one that carried it out.
-    mutating func arm() {
-        for index in waiters.indices { waiters[index].isArmed = true }
+    func arm() {
+        state.withLock { state in
+            for index in state.waiters.indices { state.waiters[index].isArmed = true }
+        }
     }
 
     /// Adds refusals to every waiter, and removes those whose goal is reached.
-    mutating func takeReached(
-        isSettled: Bool, isSynced: Bool, refusals: [PreferenceRefusal]
-    ) -> [Waiter] {
-        for index in waiters.indices { waiters[index].refusals += refusals }
-        return take { $0.isArmed && ($0.goal == .settled ? isSettled : isSynced) }
+    func takeReached(isSettled: Bool, isSynced: Bool, refusals: [PreferenceRefusal]) -> [Waiter] {
+        state.withLock { state in
+            for index in state.waiters.indices { state.waiters[index].refusals += refusals }
+            return Self.take(from: &state.waiters) { $0.isArmed && ($0.goal == .settled ? isSettled : isSynced) }
+        }
     }
 
-    /// Removes the waiters that match.
-    mutating func take(where matches: (Waiter) -> Bool) -> [Waiter] {
+    /// Ends waits with an error.
+    func fail(_ problem: any Error, where matches: (Waiter) -> Bool) {
+        for waiter in state.withLock({ Self.take(from: &$0.waiters, where: matches) }) {
+            waiter.continuation.resume(throwing: problem)
+        }
+    }
+
+    private static func take(from waiters: inout [Waiter], where matches: (Waiter) -> Bool) -> [Waiter] {
         let taken = waiters.filter(matches)
         if !taken.isEmpty { waiters.removeAll(where: matches) }
         return taken

@@ -66,7 +66,7 @@ struct AskingTests {
         await cloud.awaitHeld(isKnown ? 2 : 1)
         cloud.with { $0.isOnline = true }
         async let synchronised: Void = one.store.synchronizeNow()
-        while one.store.engine.state.withLock({ !$0.waiters.hasArmed }) { await Task.yield() }
+        while !one.store.engine.waiters.hasArmed { await Task.yield() }
         cloud.release()
         try await synchronised
         await one.store.engine.idle()
@@ -85,7 +85,7 @@ struct AskingTests {
         await cloud.awaitHeld(1)
         cloud.with { $0.isOnline = true }
         async let synchronised: Void = one.store.synchronizeNow()
-        while one.store.engine.state.withLock({ !$0.waiters.hasArmed }) { await Task.yield() }
+        while !one.store.engine.waiters.hasArmed { await Task.yield() }
         cloud.release()
         try await synchronised
         #expect(cloud.visible("ann") == ["a": .string("x")])

@@ -39,7 +39,7 @@ struct ServerTests {
         }
 
         func device(_ name: String, of user: String) throws -> (NSUbiquitousKeyValueStore, Ear) {
-            let engine = try PreferenceEngine.of(configuration(user), folder: scratch.folder(name))
+            let engine = try ConfiguredPreferences.engine(of: configuration(user), folder: scratch.folder(name))
             let store = NSUbiquitousKeyValueStore(engine: engine, queue: DispatchQueue(label: name))
             return (store, Ear(store))
         }
