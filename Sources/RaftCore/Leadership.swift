@@ -44,8 +44,9 @@ struct Leadership: Hashable, Sendable {
     /// When a leader that hears nothing more steps down (dissertation section 6.2): when the promises of the majority
     /// heard last have expired, and another replica may be elected.
     private func quorumDeadline(in replica: ReplicaState) -> MonotonicTime {
-        let heard = Quorum.reached(replica.configuration) { voter in
-            voter == replica.id ? replica.now : followers.first { $0.id == voter }?.lastHeard ?? .zero
+        // What is named is captured, and neither the replica nor this value is copied.
+        let heard = Quorum.reached(replica.configuration) { [followers, id = replica.id, now = replica.now] voter in
+            voter == id ? now : followers.first { $0.id == voter }?.lastHeard ?? .zero
         }
         return (heard ?? .zero).adding(milliseconds: replica.settings.patienceMilliseconds)
     }
@@ -53,11 +54,8 @@ struct Leadership: Hashable, Sendable {
     /// Traps unless the followers are the others of the configuration in force.
     func checkInvariants(in replica: ReplicaState) {
         let members = replica.configuration
-        precondition(
-            members.isJoint
-                || followers.count + (members.contains(replica.id) ? 1 : 0)
-                    == members.voters.count + members.learners.count,
-            "\(followers.count) followers in \(members)")
+        let others = members.voters.count + members.learners.count - (members.contains(replica.id) ? 1 : 0)
+        precondition(members.isJoint || followers.count == others, "\(followers.count) followers in \(members)")
     }
 
     private func offset(of follower: ReplicaID) -> Int? { followers.firstIndex { $0.id == follower } }
@@ -209,8 +207,8 @@ extension Leadership {
     func leaseEnd(in replica: ReplicaState) -> MonotonicTime? {
         guard let lease = replica.settings.lease, !isLeaseGivenUp else { return nil }
         // One more than the time, so that 0 means never, whatever the clock's origin.
-        let since = Quorum.reached(replica.configuration) { voter in
-            let sentAt = voter == replica.id ? replica.now : followers.first { $0.id == voter }?.confirmedAt
+        let since = Quorum.reached(replica.configuration) { [followers, id = replica.id, now = replica.now] voter in
+            let sentAt = voter == id ? now : followers.first { $0.id == voter }?.confirmedAt
             return sentAt.map { $0.adding(nanoseconds: 1).nanoseconds } ?? 0
         }
         guard let since, since > 0 else { return nil }

@@ -93,12 +93,6 @@ struct Progress: Hashable, Sendable {
         load = nil
     }
 
-    private mutating func becomeSnapshot() {
-        precondition(state != .snapshot, "\(id) is already sent a snapshot")
-        state = .snapshot
-        inflights = Inflights()
-        load = nil
-    }
 }
 
 /// What the follower is sent.
@@ -152,7 +146,10 @@ extension Progress {
     }
 
     private mutating func startSnapshot(from leader: inout ReplicaState) {
-        becomeSnapshot()
+        precondition(state != .snapshot, "\(id) is already sent a snapshot")
+        state = .snapshot
+        inflights = Inflights()
+        load = nil
         leader.outbox.effects.snapshots.append(id)
     }
 
