@@ -19,7 +19,7 @@ public struct Raft: Hashable, Sendable {
     /// What the last leader that was heard said is committed. It is not kept over a restart.
     public private(set) var leaderCommit: LeaderCommit?
 
-    // These are internal because the handlers live in files of their own; nothing outside of this module can touch them.
+    // Internal because elections and the shell's events have files of their own.
 
     /// What the replica has in every role.
     var replica: ReplicaState
