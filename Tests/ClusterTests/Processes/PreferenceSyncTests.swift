@@ -141,7 +141,8 @@ private final class Device: Sendable {
             urls: ["https://127.0.0.1:\(relay.port)"],
             certificateAuthorityPath: cluster.folder + "/data/certs/client-ca.pem", container: cluster.container)
         (configuration.apiToken, configuration.webAuthToken) = (api, session)
-        store = NSUbiquitousKeyValueStore(engine: try .of(configuration, folder: folder), queue: queue)
+        store = NSUbiquitousKeyValueStore(
+            engine: try ConfiguredPreferences.engine(of: configuration, folder: folder), queue: queue)
         let observer = NotificationCenter.default.addObserver(
             forName: NSUbiquitousKeyValueStore.didChangeExternallyNotification, object: store, queue: nil
         ) { [weak self] in self?.heard($0) }
