@@ -183,3 +183,78 @@ extension CKError {
     /// Whether an engine keeps a change that failed so, and sends it again by itself.
     var isKeptByEngine: Bool { isOfWholeRequest || code == .accountTemporarilyUnavailable || code == .zoneBusy }
 }
+
+/// Changes that are to be sent, at most one for each item, in the order in which they were added.
+///
+/// To add or to remove one takes the same time however many there are.
+struct PendingChanges<Item: Hashable & Sendable, Change: Hashable & Sendable>: Hashable, Sendable {
+    private struct Entry: Sendable {
+        var place: Int
+        /// When it was added last.
+        var addition: Int
+    }
+
+    private var entries: [Item: Entry] = [:]
+    /// The changes by their places; nil where one was removed, or moved back.
+    private(set) var places: [Change?] = []
+    /// How many changes were added so far.
+    private(set) var additions = 0
+    /// Another one after each change of the list.
+    private(set) var revision = 0
+
+    var isEmpty: Bool { entries.isEmpty }
+    var list: [Change] { places.compactMap(\.self) }
+
+    /// Adds a change. The same one keeps its place; another one of the same item takes a new place.
+    mutating func add(_ change: Change, for item: Item) {
+        additions += 1
+        if let place = entries[item]?.place {
+            if places[place] == change {
+                entries[item]?.addition = additions
+                return
+            }
+            places[place] = nil
+        }
+        append(change, for: item, addition: additions)
+    }
+
+    /// Removes exactly this change, if it is there.
+    /// - Parameter additions: how many changes had been added when it was sent. One that was added again since then
+    ///   stays: the item may have changed once more.
+    mutating func remove(_ change: Change, for item: Item, sentAt additions: Int = .max) {
+        guard let entry = entries[item], places[entry.place] == change, entry.addition <= additions else { return }
+        places[entry.place] = nil
+        entries[item] = nil
+        revision += 1
+        if places.count > 2 * entries.count + 16 { closeUp() }
+    }
+
+    /// Puts exactly this change behind all others, if it is there.
+    mutating func moveBack(_ change: Change, for item: Item) {
+        guard let entry = entries[item], places[entry.place] == change, entry.place + 1 < places.count else { return }
+        places[entry.place] = nil
+        append(change, for: item, addition: entry.addition)
+    }
+
+    private mutating func append(_ change: Change, for item: Item, addition: Int) {
+        entries[item] = Entry(place: places.count, addition: addition)
+        places.append(change)
+        revision += 1
+        if places.count > 2 * entries.count + 16 { closeUp() }
+    }
+
+    /// Gives up places without a change.
+    private mutating func closeUp() {
+        var closed = 0
+        var moved = [Int](repeating: 0, count: places.count)
+        for (place, change) in places.enumerated() where change != nil {
+            moved[place] = closed
+            closed += 1
+        }
+        places = list
+        entries = entries.mapValues { Entry(place: moved[$0.place], addition: $0.addition) }
+    }
+
+    static func == (left: Self, right: Self) -> Bool { left.list == right.list }
+    func hash(into hasher: inout Hasher) { hasher.combine(list) }
+}

@@ -1,5 +1,4 @@
 package import Admission
-import Authorization
 import Cluster
 import Directory
 import RaftCore

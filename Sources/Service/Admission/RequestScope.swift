@@ -2,8 +2,6 @@ package import Admission
 import Authorization
 import Cluster
 package import Directory
-import RaftCore
-import RecordModel
 import Telemetry
 
 /// What a request is for.

@@ -5,7 +5,6 @@ import RaftCore
 package import RecordModel
 package import RecordStore
 import Synchronization
-import Wire
 
 /// How much there may be: what databases may hold, and the allotments that shards ask ledgers for before a database
 /// grows on them.

@@ -3,7 +3,6 @@ package import Cluster
 import Directory
 import Logging
 package import PeerTransport
-import RaftCore
 import RecordModel
 import Synchronization
 package import Wire

@@ -1,4 +1,3 @@
-import Cluster
 import RaftCore
 import RecordModel
 import RecordStore

@@ -1,7 +1,6 @@
 import Authorization
 import Cluster
 package import Directory
-import RaftCore
 package import RecordModel
 package import RecordStore
 import Synchronization

@@ -3,7 +3,6 @@ import Directory
 import RaftCore
 import RecordModel
 import RecordStore
-import Wire
 
 /// What one try of an operation is made under: the directory at one moment.
 struct Attempt: Sendable {

@@ -3,6 +3,7 @@ import AsyncHTTPClient
 import Foundation
 import RecordModel
 import ServiceClient
+import Storage
 
 /// Where a cluster is, and who asks: options, each with an environment variable that counts where it is left out.
 struct ConnectionOptions: ParsableArguments {
@@ -267,5 +268,28 @@ extension ClientCommand {
     ) throws {
         let table = Table(try response.entries(key), columns)
         try show(response, table.rows.isEmpty ? nothing ?? table.text : table.text)
+    }
+}
+
+/// A text file that a command was given.
+enum InputFile {
+    /// - Parameter path: `-` is standard input.
+    static func read(_ path: String) throws(CommandFailure) -> String {
+        let bytes: [UInt8]
+        do throws(DiskError) {
+            bytes = path == "-" ? Self.standardInput() : try readWholeFile(at: path)
+        } catch {
+            throw CommandFailure("\(path) cannot be read: \(error.reason)")
+        }
+        guard let text = String(validating: bytes, as: UTF8.self) else {
+            throw CommandFailure("\(path) is not UTF-8 text")
+        }
+        return text
+    }
+
+    private static func standardInput() -> [UInt8] {
+        var bytes: [UInt8] = []
+        while let line = readLine(strippingNewline: false) { bytes += Array(line.utf8) }
+        return bytes
     }
 }

@@ -202,29 +202,6 @@ struct SchemaPlanReport {
     }
 }
 
-/// A text file that a command was given.
-enum InputFile {
-    /// - Parameter path: `-` is standard input.
-    static func read(_ path: String) throws(CommandFailure) -> String {
-        let bytes: [UInt8]
-        do throws(DiskError) {
-            bytes = path == "-" ? Self.standardInput() : try readWholeFile(at: path)
-        } catch {
-            throw CommandFailure("\(path) cannot be read: \(error.reason)")
-        }
-        guard let text = String(validating: bytes, as: UTF8.self) else {
-            throw CommandFailure("\(path) is not UTF-8 text")
-        }
-        return text
-    }
-
-    private static func standardInput() -> [UInt8] {
-        var bytes: [UInt8] = []
-        while let line = readLine(strippingNewline: false) { bytes += Array(line.utf8) }
-        return bytes
-    }
-}
-
 struct SchemaExportCommand: ClientCommand {
     static let configuration = CommandConfiguration(
         commandName: "export", abstract: "Print a container's schema, in CloudKit's schema language.",
