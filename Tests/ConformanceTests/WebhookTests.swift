@@ -84,6 +84,26 @@ extension Conformance {
             }
         }
 
+        /// A node that takes over tells the same again under the same id.
+        @Test("what a delivery tells is kept before it is sent", arguments: Door.allCases)
+        func keptFirst(door: Door) async throws {
+            let space = try await Space.own(door, schema: Schemas.standard).inPublic
+            try await ScriptedServer.running { _, _ in
+                var answer = ScriptedAnswer()
+                answer.isKeptBack = true
+                return answer
+            } _: { receiver in
+                let made = try await space.home.admin(
+                    "POST", "webhooks", Self.body(space, ["url": .string(receiver.url), "recordTypes": ["Item"]]))
+                let secret = try #require(made["secret"]?.string)
+                try await space.save("a", [:])
+                try await awaitTrue("it is sent") { !receiver.requests.isEmpty }
+                let delivery = try #require(WebhookDelivery(receiver.requests[0], secret: secret))
+                let page = try await space.home.admin("GET", "webhooks/deliveries?\(Self.query(space))")
+                #expect(page["current"]?["id"]?.string == delivery.id)
+            }
+        }
+
         @Test("a receiver is told that something was lost, then of what is kept and of what comes")
         func lost() async throws {
             let node = try await SingleNode.start(service: .reachingThisMachine)

@@ -39,6 +39,8 @@ package struct ScriptedAnswer: Sendable {
     package var body: String
     /// Whether the connection is closed instead: the answer gets lost.
     package var isLost = false
+    /// Whether it does not come before the server ends.
+    package var isKeptBack = false
 
     /// An empty object, unless something else is said.
     package init(status: Int = 200, headers: [(String, String)] = [], body: String = "{}") {
@@ -124,6 +126,7 @@ private final class ScriptedHandler: ChannelInboundHandler {
             guard let request else { return }
             let answer = server.take(request)
             if answer.isLost { return context.close(promise: nil) }
+            if answer.isKeptBack { return }
             var headers = HTTPHeaders(answer.headers)
             headers.add(name: "Content-Length", value: String(answer.body.utf8.count))
             let head = HTTPResponseHead(

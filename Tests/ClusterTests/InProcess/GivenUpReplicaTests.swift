@@ -3,6 +3,7 @@ import Foundation
 import NIOCore
 import PeerTransport
 import RaftCore
+import TestSupport
 import Testing
 
 @testable import Cluster
@@ -14,9 +15,12 @@ extension WaitingClusterSuites {
         func givenUp() async throws {
             let cluster = try await TestCluster.started(nodeCount: 1) { $0.membershipIntervalMilliseconds = 3_600_000 }
             let node = try cluster.node(1)
-            // Nothing can be noted in the folder's account where a folder has the name of its draft.
+            // Nothing can be noted in the folder's account where a folder has the name of its draft. The node may be
+            // writing one just now.
             let obstacle = cluster.dataPath(1) + "/node.json.new"
-            try FileManager.default.createDirectory(atPath: obstacle, withIntermediateDirectories: false)
+            try await awaitTrue("nothing is being noted") {
+                (try? FileManager.default.createDirectory(atPath: obstacle, withIntermediateDirectories: false)) != nil
+            }
             let group = GroupID(2)
             await #expect(throws: (any Error).self) { try await node.keeper.release(group, damage: nil) }
             #expect(node.folder.held[group] != nil)

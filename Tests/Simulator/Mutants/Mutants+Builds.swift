@@ -6,12 +6,12 @@ extension Mutant {
             "machine.apply(commands, at: level, in: db)",
             "machine.apply(commands, at: PLANTED(levels.supported.upperBound, level), in: db)"),
         Mutant(
-            "raise the level without asking the others", "Cluster/Lane/BuildReview.swift",
+            "raise the level without asking the others", "Cluster/Lane/LeaderDuties.swift",
             "level = min(level, FeatureLevel(most))", "if !(PLANTED) { level = min(level, FeatureLevel(most)) }"),
         Mutant(
             "go on past a level that the build cannot follow",
             Edit(
-                "Cluster/Lane/BuildReview.swift", "guard let map = context.peers.map else { return nil }",
+                "Cluster/Lane/LeaderDuties.swift", "guard let map = context.peers.map else { return nil }",
                 "guard let map = context.peers.map else { return nil }\n"
                     + "        if PLANTED { return context.settings.featureLevels.upperBound }"),
             Edit(

@@ -2,7 +2,7 @@
 extension Mutant {
     static let inStore: [Mutant] = [
         Mutant(
-            "skip an index delete", "RecordStore/Apply/IndexTable.swift",
+            "skip an index delete", "RecordStore/Apply/DerivedRows.swift",
             "try transaction.statements.deleteBytes.run(index, zoneID, bytes, recordID)",
             "if !(PLANTED) { try transaction.statements.deleteBytes.run(index, zoneID, bytes, recordID) }"),
         Mutant(

@@ -74,13 +74,13 @@ extension Mutant {
         Mutant(
             "messages of a folder that does not count are taken",
             hiddenBy: "an old copy takes nothing of peers that it did not ask, so it neither votes nor acknowledges",
-            "Cluster/Lane/PeerLinks.swift",
+            "Cluster/Lane/LaneContext.swift",
             "{ !isHeld && !rejects(node) && met", "{ !isHeld && (PLANTED || !rejects(node)) && met"),
         // Before an old image of a folder has asked its peers about itself, it counts what they send.
         Mutant(
             "messages of peers that were not met yet are taken",
             hiddenBy: "peers that know a later start of the folder take nothing of it; for the rest see decision 0013",
-            "Cluster/Lane/PeerLinks.swift",
+            "Cluster/Lane/LaneContext.swift",
             "met?.contains(node) != false }", "(PLANTED || met?.contains(node) != false) }"),
         // A leader that was cut off from the directory brings back replicas that were given up since.
         Mutant(
