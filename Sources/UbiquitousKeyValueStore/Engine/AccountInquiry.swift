@@ -54,9 +54,14 @@ final class AccountInquiry: Sendable {
     /// Whether a request is under way or about to begin.
     var isUnderWay: Bool { state.withLock(\.isUnderWay) }
 
-    /// Another service is asked from now on, or none.
+    /// Another service is asked from now on, or none. A pause of the former one ends.
     func begin(epoch: Int, hasService: Bool) {
-        state.withLock { ($0.epoch, $0.isUnderWay, $0.isWantedAgain) = (epoch, hasService, false) }
+        let ended = state.withLock { state in
+            (state.epoch, state.isUnderWay, state.isWantedAgain) = (epoch, hasService, false)
+            if state.pause != nil { work.begin() }
+            return state.pause.take()
+        }
+        ended?.continuation.resume()
     }
 
     /// The service of an epoch is not asked any more.

@@ -163,7 +163,6 @@ extension PreferenceEngine {
 
     /// Asks the server which user the session belongs to, until it answers, if this device does not know.
     func resolveAccount() {
-        inquiry.endPause()
         let (service, epoch) = state.withLock { state in
             inquiry.begin(epoch: state.epoch, hasService: state.service != nil)
             return (state.service, state.epoch)

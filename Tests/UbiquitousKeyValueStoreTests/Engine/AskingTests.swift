@@ -31,6 +31,17 @@ struct AskingTests {
         engine.close()
     }
 
+    @Test("a pause ends as soon as another service is asked, also where it just began", .timeLimit(.minutes(1)))
+    func endedPause() async {
+        let work = WorkCounter()
+        let inquiry = AccountInquiry(work: work, clock: ManualClock(), queue: DispatchQueue(label: "pauses"))
+        inquiry.begin(epoch: 1, hasService: true)
+        work.begin()
+        await inquiry.pause(nil, or: 1_000, epoch: 1) { inquiry.begin(epoch: 2, hasService: true) }
+        #expect(inquiry.isUnderWay)
+        work.end()
+    }
+
     @Test("a request does not wait for the pause before the server is asked again who this is")
     func accountAtOnce() async throws {
         cloud.with { $0.isOnline = false }
