@@ -25,10 +25,10 @@ package struct Session: Hashable, Sendable {
     package let userRecordName: String
 
     package init(token: Token, accountName: String) {
+        guard let accountID = token.kind.accountID else { preconditionFailure("token \(token.id) is no session") }
         self.token = token
         self.accountName = accountName
-        userRecordName = Account.userRecordName(
-            accountID: token.kind.accountID ?? "", container: token.kind.container)
+        userRecordName = Account.userRecordName(accountID: accountID, container: token.kind.container)
     }
 }
 

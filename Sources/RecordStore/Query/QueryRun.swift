@@ -3,7 +3,7 @@ import RecordModel
 /// One page of one query over one zone, being collected.
 ///
 /// Here are the ways to read it. The choice depends on the query, the schema and bounded counts of index rows; any way
-/// gives the same records in the same order, so each page chooses anew.
+/// gives the same records in the same order, so each page chooses again.
 struct QueryRun {
     private let plan: QueryPlan
     private let rows: IndexRows

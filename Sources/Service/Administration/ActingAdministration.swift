@@ -117,7 +117,7 @@ package struct ActingCredential: Hashable, Sendable {
         by service: RecordService, to target: Target, writes: Bool
     ) async throws(RequestFailure) -> AdmittedRequest {
         let node = service.node
-        try await ask(await node.requireDirectory())
+        try await service.cluster.requireDirectory()
         if node.directory.snapshot.token(withID: id) == nil { try await service.cluster.refreshDirectory() }
         let directory = node.directory.snapshot
         guard case .acting(let session)? = directory.token(withID: id)?.kind,

@@ -28,7 +28,7 @@ package struct ConsoleAccess: Sendable {
     package func access(
         withSessionSecret secret: String, lastUsed: Int64
     ) async throws(RequestFailure) -> AdministratorAccess? {
-        try await ask(await service.node.requireDirectory())
+        try await service.cluster.requireDirectory()
         if let access = try knownAccess(secret, lastUsed) { return access }
         try await service.cluster.refreshDirectory()
         return try knownAccess(secret, lastUsed)

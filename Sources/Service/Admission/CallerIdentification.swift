@@ -7,6 +7,7 @@ import RecordModel
 /// Finds out who asks.
 package struct CallerIdentification: Sendable {
     private let node: ClusterNode
+    private let cluster: ClusterCalls
     private let accounts: Accounts
     private let signer: SessionSigner?
     private let failures: FailedAuthentications
@@ -16,6 +17,7 @@ package struct CallerIdentification: Sendable {
     ///   - failures: counts requests whose credentials were wrong.
     init(on node: ClusterNode, _ accounts: Accounts, _ signer: SessionSigner?, failures: FailedAuthentications) {
         self.node = node
+        cluster = ClusterCalls(of: node)
         self.accounts = accounts
         self.signer = signer
         self.failures = failures
@@ -26,10 +28,10 @@ package struct CallerIdentification: Sendable {
     /// - Throws: `THROTTLED` where the address has failed too often, `TRY_AGAIN_LATER` where the directory cannot be
     ///   relied on.
     package func administrator(withSecret secret: Substring, address: String?) async throws(RequestFailure) -> String? {
-        try await ask(await node.requireDirectory())
+        try await cluster.requireDirectory()
         if let name = node.directory.snapshot.administrator(withSecret: secret) { return name }
         try failures.requireFew(of: address)
-        try await ask(await node.refreshDirectory())
+        try await cluster.refreshDirectory()
         return node.directory.snapshot.administrator(withSecret: secret)
     }
 
@@ -47,7 +49,7 @@ package struct CallerIdentification: Sendable {
         // What was not sent cannot be known better elsewhere.
         if isAdministrator || signature != nil || credentials.apiToken != nil {
             if !isAdministrator { try failures.requireFew(of: address) }
-            try await ask(await node.refreshDirectory())
+            try await cluster.refreshDirectory()
         }
         do throws(ServiceError) {
             return try precheck(credentials, signature, for: scope)
@@ -73,7 +75,7 @@ package struct CallerIdentification: Sendable {
     func identify(
         _ credentials: Credentials, _ precheck: Precheck, to target: Target, address: String?
     ) async throws(RequestFailure) -> AdmittedRequest {
-        try await ask(await node.requireDirectory())
+        try await cluster.requireDirectory()
         var failure: ServiceError
         let session = try await accounts.session(of: credentials, signer)
         do throws(ServiceError) { return try admitted(credentials, precheck, session, to: target) } catch {
@@ -84,7 +86,7 @@ package struct CallerIdentification: Sendable {
             credentials.signed == nil && credentials.apiToken == nil
             || failure.code == .authenticationRequired && credentials.webAuthToken == nil
         if !isMissing {
-            try await ask(await node.refreshDirectory())
+            try await cluster.refreshDirectory()
             let session = try await accounts.session(of: credentials, signer)
             do throws(ServiceError) { return try admitted(credentials, precheck, session, to: target) } catch {
                 failure = error

@@ -47,7 +47,7 @@ package struct AssetTransfers: Sendable {
         _ ticket: AssetUploadTicket, _ notes: inout RequestNotes
     ) async throws(RequestFailure) -> IncomingAsset {
         let database = ticket.zone.database
-        do throws(ClusterError) { try await service.node.requireDirectory() } catch { throw RequestFailure(error) }
+        try await service.cluster.requireDirectory()
         try await requireContainer(database.container)
         let directory = service.node.directory.snapshot
         let rate = RateKey(container: database.container, kind: .requests)

@@ -291,7 +291,7 @@ struct JobRight: Sendable {
             throw .accessDenied(
                 "private data is its user's: begin a time as that user (`zonekeeper act-as start`), and name it")
         }
-        try await ask(await service.node.requireDirectory())
+        try await service.cluster.requireDirectory()
         let directory = service.directory
         try ConsoleAccess(service).access(named: access.name, session: access.session).require(
             AdministratorNeed(writes ? .developer : .viewer, .container), container: job.container,

@@ -106,7 +106,8 @@ package final class PeerExchange: NodeServices {
     ) async throws(RequestFailure) {
         if try await ask(await isNew(signature, container: container, by: deadline)) { return }
         throw .authenticationFailed(
-            "X-Apple-CloudKit-Request-SignatureV1: this signature was used before; sign each request anew, with the present time"
+            "X-Apple-CloudKit-Request-SignatureV1: this signature was used before; sign each request anew, with the "
+                + "present time"
         )
     }
 

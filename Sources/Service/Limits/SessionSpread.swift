@@ -59,7 +59,8 @@ package final class SessionSpread: Sendable {
         case .superseded:
             throw RequestFailure(
                 .authenticationRequired,
-                "request needs authorization: the ckWebAuthToken was replaced by a newer one, which an earlier answer carried"
+                "request needs authorization: the ckWebAuthToken was replaced by a newer one, which an earlier answer "
+                    + "carried"
             )
         case .accepted(let isNewest):
             if isNewest { didUse(use) }

@@ -93,8 +93,8 @@ package final class UsageMeter: Sendable {
     private static func transferUsedUp(_ who: String, _ used: Int64, _ limit: Int64) -> RequestFailure {
         var failure = RequestFailure(
             .quotaExceeded,
-            "\(who) carried \(used) of the \(limit) bytes that are allowed in a month; reading and deleting go on, saving does "
-                + "when the month ends or the limit is raised (`zonekeeper limits set`)")
+            "\(who) carried \(used) of the \(limit) bytes that are allowed in a month; reading and deleting go on, "
+                + "saving does when the month ends or the limit is raised (`zonekeeper limits set`)")
         failure.rule = RequestRefusal(
             rule: ContainerLimit.transferBytesPerMonth.rawValue, limit: limit, used: used)
         return failure

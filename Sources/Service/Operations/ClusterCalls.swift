@@ -63,9 +63,11 @@ package struct ClusterCalls: Sendable {
         return node.directory.snapshot
     }
 
-    package func refreshDirectory() async throws(RequestFailure) {
-        try await ask(await node.refreshDirectory())
-    }
+    /// Has this node know every change of the directory that was acknowledged before this call.
+    package func refreshDirectory() async throws(RequestFailure) { try await ask(await node.refreshDirectory()) }
+
+    /// Makes sure that this node may rely on what it knows of the directory.
+    package func requireDirectory() async throws(RequestFailure) { try await ask(await node.requireDirectory()) }
 
     /// Has this node learn what was changed, where it can: a node that lags must not hide a change that is made.
     package func catchUp() async {

@@ -131,7 +131,7 @@ package struct DeviceTokens: Sendable {
 
     /// The courier's URL needs no sign-in, so what a deleted user would be told of is taken out here.
     private func removeDeletedUsers(_ row: inout TokenRow) async throws(RequestFailure) {
-        try await ask(await service.node.requireDirectory())
+        try await service.cluster.requireDirectory()
         let ids = row.feeds.map(\.accountID)
         let names = try await service.accounts.read { try $0.names(ofAccounts: ids) }
         let count = row.feeds.count

@@ -99,7 +99,7 @@ package struct Notifications: WatchedFeed {
         }
         var read = ShardRead.NotificationsRead(subscriber: store.home, token: position, client: client, limit: limit)
         // Roles and schema as they are now: a node that lags behind must not send by what was revoked.
-        try await ask(await service.node.requireDirectory())
+        try await service.cluster.requireDirectory()
         read.hidden = hidden
         return try await service.cluster.answer(to: .notifications(read), from: group, by: deadline)
     }

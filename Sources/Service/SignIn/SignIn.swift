@@ -26,7 +26,7 @@ package struct SignIn: Sendable {
     }
 
     /// Nothing here relies on a directory that this node is not sure of: what was revoked elsewhere works nowhere.
-    package func prepare() async throws(RequestFailure) { try await ask(await service.node.requireDirectory()) }
+    package func prepare() async throws(RequestFailure) { try await service.cluster.requireDirectory() }
 
     // MARK: Whom for
 

@@ -119,7 +119,7 @@ package struct PreferenceWatch: Sendable {
             guard asked.admitted.caller.user == store.user else { throw Self.otherUser }
             return
         }
-        try await ask(await service.node.requireDirectory())
+        try await service.cluster.requireDirectory()
         let session = try await service.accounts.session(of: credentials, service.signer)
         let admitted: Admitted
         do throws(ServiceError) {
