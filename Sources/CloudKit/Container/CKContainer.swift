@@ -171,6 +171,14 @@ enum ContainerAccount: Sendable, Hashable {
     /// - Throws: as `configuration`.
     func pinned() throws(CKError) -> ContainerAccount { .fixed(try account()) }
 
+    /// Whether another user may speak through this container after a change.
+    func isConcerned(by change: AccountChange) -> Bool {
+        switch change {
+        case .configured: if case .current = self { true } else { false }
+        case .signedOut(let changed), .signedIn(let changed): (try? session().session) === changed
+        }
+    }
+
     private func account() throws(CKError) -> ServiceAccount {
         guard case .current(let identifier) = self else {
             guard case .fixed(let account) = self else { preconditionFailure("there are two cases") }

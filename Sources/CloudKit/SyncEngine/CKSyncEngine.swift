@@ -1,4 +1,5 @@
 import Foundation
+import ServiceClient
 import Synchronization
 
 /// Keeps an app's own data and a private database in step.
@@ -57,7 +58,7 @@ public final class CKSyncEngine: Sendable {
     private let turns = TurnQueue()
     private let running = Mutex(Running())
     private let clock: SyncClock
-    private let observer: AccountObserver
+    private let observation = Mutex<AccountObservation?>(nil)
     /// Where the delegate is called.
     let delegateExecutor = DelegateExecutor()
 
@@ -72,6 +73,8 @@ public final class CKSyncEngine: Sendable {
         var fetch: (number: Int, work: SharedWork, hasBegun: Bool)?
         /// Hears of changes; nil while changes are asked for.
         var listener: SyncListener?
+        /// How often listening ended. A listener that was prepared, or tells something, after that counts no more.
+        var endings = 0
         /// When it was last seen that there is a subscription; nil before.
         var subscribedAt: SyncClock.Instant?
     }
@@ -83,18 +86,20 @@ public final class CKSyncEngine: Sendable {
         self.configuration = configuration
         self.clock = clock
         state = State(configuration.stateSerialization)
-        observer = AccountObserver()
         state.observe { [weak self] in
             guard let self else { return }
             schedule { $0.stateChanged(at: $1, hasPending: self.state.hasPending) }
         }
         guard configuration.automaticallySync else { return }
-        observer.begin { [weak self] in self?.endListening { $0.listeningEnded(at: $1) } }
+        let observation = ZonekeeperConfiguration.observeAccount { [weak self] change in
+            guard let self, database.configured.account.isConcerned(by: change) else { return }
+            endListening { $0.listeningEnded(at: $1) }
+        }
+        self.observation.withLock { $0 = observation }
         schedule { $0.started(at: $1, hasPending: self.state.hasPending) }
     }
 
     deinit {
-        observer.end()
         running.withLock { running in
             running.timer?.cancel()
             running.listener?.end()
@@ -249,9 +254,9 @@ extension CKSyncEngine {
     /// nothing is told. Where that fails it is tried after the next fetch.
     private func listen() async {
         let now = clock.now()
-        let (isListening, isSubscribed) = running.withLock { running in
+        let (isListening, isSubscribed, endings) = running.withLock { running in
             let isSubscribed = running.subscribedAt.map { now - $0 < SyncSchedule.toldFetchInterval } ?? false
-            return (running.listener != nil, running.listener != nil && isSubscribed)
+            return (running.listener != nil, running.listener != nil && isSubscribed, running.endings)
         }
         guard !isSubscribed, state.current.user != nil else { return }
         let service = configuration.database.configured
@@ -263,22 +268,43 @@ extension CKSyncEngine {
             if isNew { schedule { $0.fetchWanted(at: $1) } }
             return
         }
-        let listener = try? await SyncListener(service, state) { [weak self] event in
-            switch event {
-            case .changed: self?.schedule { $0.fetchWanted(at: $1) }
-            case .ended: self?.endListening { $0.listeningFailed(at: $1) }
-            }
+        guard let listener = try? await SyncListener(service, since: state.current.notificationToken) else { return }
+        let isCurrent = running.withLock { running in
+            guard running.listener == nil, running.endings == endings else { return false }
+            running.listener = listener
+            state.note(notificationToken: listener.start)
+            listener.begin { [weak self] event in self?.heard(event, endings) }
+            return true
         }
-        guard let listener else { return }
-        running.withLock { $0.listener = listener }
-        schedule { $0.listening(at: $1) }
+        if isCurrent { schedule { $0.listening(at: $1) } }
+    }
+
+    /// - Parameter endings: how often listening had ended when the listener that tells this began.
+    private func heard(_ event: SyncListener.Event, _ endings: Int) {
+        let isCurrent = running.withLock { running in
+            guard running.endings == endings else { return false }
+            switch event {
+            case .moved(let token): state.note(notificationToken: token)
+            // A listener that begins again does so at the end, and a fetch of everything follows.
+            case .ended: state.note(notificationToken: nil)
+            case .changed: break
+            }
+            return true
+        }
+        guard isCurrent else { return }
+        switch event {
+        case .moved: break
+        case .changed: schedule { $0.fetchWanted(at: $1) }
+        case .ended: endListening { $0.listeningFailed(at: $1) }
+        }
     }
 
     private func endListening(_ change: (inout SyncSchedule, SyncClock.Instant) -> Void) {
-        running.withLock { running in
-            running.listener?.end()
-            running.listener = nil
+        let listener = running.withLock { running in
+            defer { (running.listener, running.endings) = (nil, running.endings + 1) }
+            return running.listener
         }
+        listener?.end()
         schedule(change)
     }
 }
@@ -315,24 +341,6 @@ private final class WeakDelegate: Sendable {
     init(_ delegate: (any CKSyncEngineDelegate)?) { reference = Mutex(Reference(delegate: delegate)) }
 
     var delegate: (any CKSyncEngineDelegate)? { reference.withLock { $0.delegate } }
-}
-
-/// Calls back when another account is put in force.
-private final class AccountObserver: Sendable {
-    private struct Token: @unchecked Sendable { var value: (any NSObjectProtocol)? }
-    private let token = Mutex(Token())
-
-    func begin(_ body: @escaping @Sendable () -> Void) {
-        let value = NotificationCenter.default.addObserver(forName: .CKAccountChanged, object: nil, queue: nil) { _ in
-            body()
-        }
-        let token = Token(value: value)
-        self.token.withLock { $0 = token }
-    }
-
-    func end() {
-        if let value = token.withLock({ $0 }).value { NotificationCenter.default.removeObserver(value) }
-    }
 }
 
 /// Lets one piece of work run at a time, in the order in which they came.

@@ -4,47 +4,52 @@ import Synchronization
 
 /// Hears of changes of the database by the user's notifications, for an engine that syncs by itself.
 ///
-/// It begins after a fetch, because only then the engine's state is the signed-in user's. When it ends, for whatever
+/// It is made after a fetch, because only then the engine's state is the signed-in user's. When it ends, for whatever
 /// reason, the engine asks for changes at short intervals, and a listener begins with the next of them.
 final class SyncListener: Sendable {
+    /// Where in the log it begins.
+    let start: String?
     private let reader: NotificationReader
+    /// The scope as Apple's payloads have it, which is not its raw value.
+    private let scope: Int64
     private let task = Mutex<Task<Void, Never>?>(nil)
 
     /// Why an engine is called.
     enum Event: Sendable {
+        /// The place in the log moved to this token.
+        case moved(String)
         /// Something changed in the database.
         case changed
         /// Nothing more comes: the token has expired, the user signed out, or may not read notifications any more.
         case ended
     }
 
-    /// Listens from the state's place in the log on, or from its end where the state has none: what was told before is
-    /// in the fetch that follows.
+    /// Listens from a place in the log on, or from its end where there is none: what was told before is in the fetch
+    /// that follows.
     /// - Throws: where nobody is signed in, or the end cannot be found out.
-    init(
-        _ database: DatabaseService, _ state: CKSyncEngine.State, tell: @escaping @Sendable (Event) -> Void
-    ) async throws {
+    init(_ database: DatabaseService, since token: String?) async throws {
         let session = try database.account.session().session
-        if state.current.notificationToken == nil {
-            let end = try await session.notificationPage("changes", since: nil, fromEnd: true)
-            state.note(notificationToken: end.token)
-        }
-        reader = NotificationReader(session, since: state.current.notificationToken)
-        // As Apple's payloads have it, which is not the raw value of the scope.
-        let scope: Int64 = database.scope == .shared ? 3 : 1
-        let task = Task { [reader] in
+        start =
+            if let token {
+                token
+            } else { try await session.notificationPage("changes", since: nil, fromEnd: true).token }
+        reader = NotificationReader(session, since: start)
+        scope = database.scope == .shared ? 3 : 1
+    }
+
+    /// Begins to tell what it hears. Called once.
+    func begin(_ tell: @escaping @Sendable (Event) -> Void) {
+        let task = Task { [reader, scope] in
             do {
                 while let news = try await reader.next() {
                     switch news {
                     case .changedHere: tell(.changed)
                     case .page(let page):
-                        if let token = page.token { state.note(notificationToken: token) }
+                        if let token = page.token { tell(.moved(token)) }
                         if page.entries.contains(where: { Self.tells($0.payload, of: scope) }) { tell(.changed) }
                     }
                 }
             } catch {
-                // A listener that begins again does so at the end, and a fetch of everything follows.
-                state.note(notificationToken: nil)
                 tell(.ended)
             }
         }

@@ -291,6 +291,26 @@ extension EndToEnd {
             #expect(try await database.allSubscriptions().map(\.subscriptionID) == ["zonekeeper-sync-engine"])
         }
 
+        @Test("An engine takes no notice of another user's sign-out in the same process")
+        func othersSignOut() async throws {
+            let (one, other) = try await Cloud.devices()
+            let node = try await Cloud.shared.node()
+            let leaving = try await node.sessions(1)[0]
+            let stranger = CKContainer(configuration: leaving.configuration)
+            #expect(try await stranger.accountStatus() == .available)
+            // With its zone, which would be a change of its own.
+            let ada = Device(one.privateCloudDatabase)
+            try await ada.save("a", "1")
+            let bob = Device(other.privateCloudDatabase, clock: ManualTime().clock)
+            await bob.waitFor("didFetch", times: 2)
+            _ = try await node.client.admin("DELETE", "tokens?id=\(leaving.id)")
+            #expect(try await stranger.accountStatus() == .noAccount)
+            try await ada.save("b", "2")
+            await bob.waitFor("fetched +1 -0", times: 2)
+            // The first, the one after it began to listen, and the one that the notification asked for.
+            #expect(bob.texts == ["a": "1", "b": "2"] && bob.told.count { $0 == "willFetch" } == 3)
+        }
+
         @Test("An engine that syncs by itself tells why it cannot, also where that is no matter of time")
         func unkept() async throws {
             let container = try await Cloud.container()
