@@ -157,9 +157,12 @@ struct EdgeChannel: ServerChildChannel {
 
     func handle(value: Value, logger: Logger) async {
         do {
-            switch try await value.spoken.get() {
-            case .http1(let connection): await http1.handle(value: connection, logger: logger)
-            case .http2(let connection): await http2.handle(value: connection, logger: logger)
+            let spoken = try await value.spoken.get()
+            await withTaskExecutorPreference(EventLoopExecutor(value.channel.eventLoop)) {
+                switch spoken {
+                case .http1(let connection): await http1.handle(value: connection, logger: logger)
+                case .http2(let connection): await http2.handle(value: connection, logger: logger)
+                }
             }
         } catch {
             logger.debug("a client's connection ended before it was one: \(error)")

@@ -74,7 +74,7 @@ package struct WebServer: Service {
             limits: limits, certificates: try ServerCertificates(settings, counters: counters, logger: logger),
             counters: counters, logger: logger, pass: pass, onRefusal: onRefusal)
         let application = Application(
-            responder: responder,
+            responder: LargeRequestsElsewhere(responder: responder),
             server: HTTPServerBuilder { EdgeChannel(responder: $0, edge: edge) },
             configuration: ApplicationConfiguration(
                 address: .hostname(settings.host, port: settings.port), serverName: "zonekeeper", backlog: 1_024),

@@ -5,6 +5,7 @@ import Hummingbird
 import HummingbirdCore
 import Logging
 import NIOCore
+import NIOPosix
 import NIOSSL
 import RecordModel
 import ServiceLifecycle
@@ -105,7 +106,7 @@ struct EdgeUnderTest: Sendable {
     }
 }
 
-/// Answers with the client's address and the number of bytes that it sent.
+/// Answers with the client's address and the number of bytes that it sent; on `/thread` with the kind of thread.
 struct EchoResponder: HTTPResponder {
     typealias Context = EdgeContext
     static let largeBytes = 64 << 20
@@ -143,7 +144,9 @@ struct EchoResponder: HTTPResponder {
         if request.head.path == "/held" { await withCheckedContinuation { _ = holding.yield($0) } }
         let body = try await request.body.collect(upTo: 1 << 20)
         let headers: HTTPFields = request.head.path == "/closing" ? [.connection: "close"] : [:]
-        let text = "\(context.remoteAddress ?? "nobody") \(body.readableBytes)"
+        let thread = MultiThreadedEventLoopGroup.currentEventLoop == nil ? "pool" : "event loop"
+        let text =
+            request.head.path == "/thread" ? thread : "\(context.remoteAddress ?? "nobody") \(body.readableBytes)"
         return Response(status: .ok, headers: headers, body: ResponseBody(byteBuffer: ByteBuffer(string: text)))
     }
 }

@@ -34,6 +34,25 @@ extension ClusterSuites {
             }
         }
 
+        @Test("requests are answered on their connection's event loop, large ones elsewhere", arguments: [true, false])
+        func threads(isHTTP2: Bool) async throws {
+            try await EdgeUnderTest.run { edge in
+                try await Self.withClient(isHTTP2: isHTTP2) { client in
+                    for (count, thread) in [(0, "event loop"), (65_536, "event loop"), (65_537, "pool")] {
+                        let request = Self.post(edge, [UInt8](repeating: 7, count: count), "/thread")
+                        let response = try await client.execute(request, timeout: .seconds(20))
+                        #expect(String(buffer: try await response.body.collect(upTo: 100)) == thread)
+                    }
+                    var request = Self.post(edge, [], "/thread")
+                    let (nothing, end) = AsyncStream.makeStream(of: ByteBuffer.self)
+                    end.finish()
+                    request.body = .stream(nothing, length: .unknown)
+                    let response = try await client.execute(request, timeout: .seconds(20))
+                    #expect(String(buffer: try await response.body.collect(upTo: 100)) == "pool")
+                }
+            }
+        }
+
         @Test("a client that waits for a word before its body gets it, before the answer")
         func expected() async throws {
             try await EdgeUnderTest.run { edge in
@@ -188,18 +207,21 @@ extension ClusterSuites {
             }
         }
 
-        private static func post(_ edge: EdgeUnderTest, _ body: [UInt8]) -> HTTPClientRequest {
-            var request = HTTPClientRequest(url: "https://127.0.0.1:\(edge.port)/")
+        private static func post(_ edge: EdgeUnderTest, _ body: [UInt8], _ path: String = "/") -> HTTPClientRequest {
+            var request = HTTPClientRequest(url: "https://127.0.0.1:\(edge.port)\(path)")
             request.method = .POST
             request.body = .bytes(body)
             return request
         }
 
-        private static func withClient(_ body: (HTTPClient) async throws -> Void) async throws {
+        private static func withClient(
+            isHTTP2: Bool = true, _ body: (HTTPClient) async throws -> Void
+        ) async throws {
             var tls = TLSConfiguration.makeClientConfiguration()
             tls.certificateVerification = .none
-            let client = HTTPClient(
-                eventLoopGroupProvider: .singleton, configuration: HTTPClient.Configuration(tlsConfiguration: tls))
+            var configuration = HTTPClient.Configuration(tlsConfiguration: tls)
+            configuration.httpVersion = isHTTP2 ? .automatic : .http1Only
+            let client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
             do {
                 try await body(client)
             } catch {
