@@ -238,14 +238,16 @@ struct NotificationContent: Sendable {
             case 3: .recordDeleted
             default: .recordCreated
             }
-        fields = Self.dictionary(change["af"]).map { fields in
-            var values: [String: RecordValue] = [:]
-            for (key, value) in fields where !(value is NSNull) {
-                if let name = key as? String { values[name] = RecordValue(value) }
-            }
-            return values
-        }
+        fields = Self.dictionary(change["af"]).map { Self.values($0) }
         alert = Alert(Self.dictionary(dictionary["aps"]) ?? [:])
+    }
+
+    private static func values(_ fields: [AnyHashable: Any]) -> [String: RecordValue] {
+        var values: [String: RecordValue] = [:]
+        for (key, value) in fields where !(value is NSNull) {
+            if let name = key as? String { values[name] = RecordValue(value) }
+        }
+        return values
     }
 
     /// As in fetched records: but for what others share, zones are the user's own, who has no name there.

@@ -86,16 +86,13 @@ extension Lane: PeerTransportDelegate {
                 runner.propose(command, to: group, below: origin.place) { answer(NodeReply($0)) }
             case .read(let group, let request, let terms):
                 reads.read(request, from: group, ticket(of: terms)) { answer(NodeReply($0)) }
-            case .confer(let group, let request):
-                reads.confer(request, of: group) { answer(NodeReply($0)) }
+            case .confer(let group, let request): reads.confer(request, of: group) { answer(NodeReply($0)) }
             case .tell(let message): services.tell(message, from: node, answer)
             case .inquire(let question): services.inquire(question, of: settings.nodeID, answer)
             case .catchUp:
                 reads.catchUp { answer($0 ? .done([]) : .unavailable("the directory's leader cannot be asked")) }
-            case .snapshot(let chunk):
-                snapshots.receive(chunk, from: node, reply: answer)
-            case .members(let group):
-                members.list(of: group) { answer(NodeReply($0)) }
+            case .snapshot(let chunk): snapshots.receive(chunk, from: node, reply: answer)
+            case .members(let group): members.list(of: group) { answer(NodeReply($0)) }
             case .stateHash(let group, let index):
                 scrubber.stateHash(of: group, at: index) { answer(NodeReply($0)) }
             case .distrust(let group, let replica, let index):
@@ -103,13 +100,12 @@ extension Lane: PeerTransportDelegate {
                 answer(.done([]))
             case .condition(let group):
                 answer(health.condition(of: group).map { .done($0.encoded()) } ?? .notLeader(hint: nil))
-            case .holdAsset, .readAsset, .followUpload, .readUpload: serveAsset(request, from: node, answer)
+            case .holdAsset, .readAsset, .followUpload, .readUpload:
+                ask(assets, answer) { $0.serve(request, from: node, answer) { replicas[$0]?.applier.level } }
             case .introduce(let introduction):
-                guard let host else { return answer(.unavailable("node \(settings.nodeID) is starting")) }
-                host.greet(introduction, from: node, reply: answer)
+                ask(host, answer) { $0.greet(introduction, from: node, reply: answer) }
             case .claim(let incarnation, let previous):
-                guard let host else { return answer(.unavailable("node \(settings.nodeID) is starting")) }
-                host.claim(incarnation, previous: previous, for: node, reply: answer)
+                ask(host, answer) { $0.claim(incarnation, previous: previous, for: node, reply: answer) }
             }
         } catch {
             reply(.success(NodeReply.failed("unreadable request: \(error)").encoded()))
@@ -128,11 +124,10 @@ extension Lane: PeerTransportDelegate {
     }
 
     /// Answers a question about files.
-    private func serveAsset(
-        _ request: NodeRequest, from node: NodeID, _ answer: @escaping @Sendable (NodeReply) -> Void
-    ) {
-        guard let assets else { return answer(.unavailable("node \(settings.nodeID) is starting")) }
-        assets.serve(request, from: node, answer) { replicas[$0]?.applier.level }
+    /// Has a part of the node answer that is there once the node has started.
+    private func ask<Part>(_ part: Part?, _ answer: (NodeReply) -> Void, _ body: (Part) -> Void) {
+        guard let part else { return answer(.unavailable("node \(settings.nodeID) is starting")) }
+        body(part)
     }
 
     private func ticket(of terms: ReadTerms) -> ReadTicket {

@@ -241,16 +241,8 @@ package final class Router: Sendable {
                 leaders.denied(by: node, hint: hint?.node, of: group)
                 if let hint, hint.node != node, tries % 4 != 0 { continue }
             case .answered(.failure(.superseded)): continue
-            case .answered(.failure(.readEnded)): throw .readEnded
-            case .answered(.failure(.overloaded)):
-                throw .unavailable("group \(group) has as much work as it may; slow down")
-            case .answered(.failure(.diskFull)): throw Self.diskFull(of: node, leading: group)
-            case .answered(.failure(.unavailable(let reason))): throw .unavailable(reason)
-            case .answered(.failure(.failed(let reason))): throw .failed(reason)
-            case .answered(.failure(.tooLarge(let size))): throw .tooLarge(size)
-            case .answered(.failure(.outcomeUnknown(let reason))):
-                if isWrite { throw .outcomeUnknown(reason) }
-                lastReason = reason
+            case .answered(.failure(.outcomeUnknown(let reason))) where !isWrite: lastReason = reason
+            case .answered(.failure(let error)): throw Self.refusal(error, by: node, leading: group)
             case .notSent:
                 lastReason = "node \(node) cannot be reached"
                 leaders.forget(node, of: group)
@@ -268,10 +260,21 @@ package final class Router: Sendable {
         throw .unavailable(lastReason)
     }
 
-    private static func diskFull(of node: NodeID, leading group: GroupID) -> ClusterError {
-        .unavailable(
-            "the disk of node \(node), which leads group \(group), is full: only reads and deletions until it has space again"
-        )
+    /// What a caller is told of a failure that another try would not mend.
+    private static func refusal(_ error: ReplicaError, by node: NodeID, leading group: GroupID) -> ClusterError {
+        switch error {
+        case .notLeader, .superseded: .unavailable("group \(group) has no leader at the moment")
+        case .readEnded: .readEnded
+        case .overloaded: .unavailable("group \(group) has as much work as it may; slow down")
+        case .diskFull:
+            .unavailable(
+                "the disk of node \(node), which leads group \(group), is full: only reads and deletions until it has "
+                    + "space again")
+        case .unavailable(let reason): .unavailable(reason)
+        case .failed(let reason): .failed(reason)
+        case .tooLarge(let size): .tooLarge(size)
+        case .outcomeUnknown(let reason): .outcomeUnknown(reason)
+        }
     }
 
     /// The known leader; otherwise each candidate in turn.

@@ -75,28 +75,10 @@ package struct SchemaParser {
             throw start.error("a schema has at most \(Limits.typesMax) record types; '\(name)' is one too many")
         }
         try expect(symbol: "(", after: "RECORD TYPE \(name)")
-        var fields: [FieldDefinition] = []
+        var type = RecordType(name: name)
         var fieldNames: Set<String> = []
-        var count = 0
-        var grants: [Grant] = []
         while token.kind != .symbol(")") {
-            if isKeyword("GRANT") {
-                try grant(into: &grants)
-            } else {
-                let start = token
-                let field = try field(inType: name)
-                guard fieldNames.insert(field.name).inserted else {
-                    throw start.error("'\(name)' has the field '\(field.name)' twice; remove one of the two")
-                }
-                if !field.isSystem { count += 1 }
-                guard count <= Limits.fieldsMax else {
-                    throw start.error(
-                        "a record type has at most \(Limits.fieldsMax) fields; '\(field.name)' of '\(name)' is one too "
-                            + "many"
-                    )
-                }
-                fields.append(field)
-            }
+            if isKeyword("GRANT") { try grant(into: &type.grants) } else { try field(into: &type, &fieldNames) }
             if token.kind == .symbol(")") { break }
             guard token.kind == .symbol(",") else {
                 throw token.error("expected ',' or ')' in record type '\(name)', found \(token.shown)")
@@ -105,7 +87,23 @@ package struct SchemaParser {
         }
         try advance()
         try expect(symbol: ";", after: "record type '\(name)'")
-        types.append(RecordType(name: name, fields: fields, grants: grants))
+        // In order of their names.
+        types.append(RecordType(name: name, fields: type.fields, grants: type.grants))
+    }
+
+    /// - Parameter names: of the type's fields so far.
+    private mutating func field(into type: inout RecordType, _ names: inout Set<String>) throws(SchemaError) {
+        let start = token
+        let field = try field(inType: type.name)
+        guard names.insert(field.name).inserted else {
+            throw start.error("'\(type.name)' has the field '\(field.name)' twice; remove one of the two")
+        }
+        type.fields.append(field)
+        guard field.isSystem || type.fields.count(where: { !$0.isSystem }) <= Limits.fieldsMax else {
+            throw start.error(
+                "a record type has at most \(Limits.fieldsMax) fields; '\(field.name)' of '\(type.name)' is one too many"
+            )
+        }
     }
 
     private mutating func grant(into grants: inout [Grant]) throws(SchemaError) {

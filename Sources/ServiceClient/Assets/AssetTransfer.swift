@@ -154,6 +154,21 @@ package struct AssetTransfer: Sendable {
         case refused(ServiceResponse)
     }
 
+    /// What came of asking each node once.
+    private struct Failures {
+        var unreachable = ServiceUnreachable()
+        private(set) var busy: ServiceFailure?
+
+        /// What the caller is told, unless it is tried again.
+        var error: any Error { if let busy { busy } else { unreachable } }
+
+        /// - Throws: the failure, where no other try would mend it.
+        mutating func note(_ failure: ServiceFailure) throws {
+            guard failure.status == 429 || failure.status == 503 else { throw failure }
+            busy = failure
+        }
+    }
+
     private var isOver: Bool { end.map { client.waiting.now() >= $0 } ?? false }
 
     private var deadline: NIODeadline {
@@ -174,22 +189,18 @@ package struct AssetTransfer: Sendable {
         var stuckSince: Duration?
         var known = progressed()
         while true {
-            var unreachable = ServiceUnreachable()
-            var busy: ServiceFailure?
+            var failures = Failures()
             for address in addresses {
                 do {
                     switch try await attempt(address.url) {
                     case .done(let value): return value
-                    case .refused(let response):
-                        let failure = ServiceFailure(response)
-                        guard failure.status == 429 || failure.status == 503 else { throw failure }
-                        busy = failure
+                    case .refused(let response): try failures.note(ServiceFailure(response))
                     }
                 } catch let error where Self.isFinal(error) {
                     throw error
                 } catch {
                     if Task.isCancelled { throw CancellationError() }
-                    unreachable.note(error, at: address.node)
+                    failures.unreachable.note(error, at: address.node)
                 }
                 if isOver { break }
             }
@@ -202,12 +213,9 @@ package struct AssetTransfer: Sendable {
             stuckSince = since
             guard !isOver,
                 let pause = pauses.next(
-                    named: busy?.retryAfterSeconds, elapsed: (now - since) / .seconds(1),
+                    named: failures.busy?.retryAfterSeconds, elapsed: (now - since) / .seconds(1),
                     portion: .random(in: 0.5...1))
-            else {
-                if let busy { throw busy }
-                throw unreachable
-            }
+            else { throw failures.error }
             try await client.waiting.sleep(.seconds(pause))
         }
     }

@@ -107,16 +107,15 @@ struct LoadReport: Sendable {
             .sorted { ($1.count, $0.status) < ($0.count, $1.status) }
         errorsByTransport = tally.errorsByTransport.map { (reason: $0.key, count: $0.value) }
             .sorted { ($1.count, $0.reason) < ($0.count, $1.reason) }
-        let tester = TesterShare(result)
+        tester = TesterShare(result)
         // Records and preferences have a limit each; what is accepted of both together is held against neither.
         let hasBoth = settings.mix.hasRecords && settings.mix.hasKeyValues
-        let measure = hasBoth ? nil : LimitMeasure(result.measurement, limit: expectation.limit)
-        self.tester = tester
-        limit = measure
-        verdict = expectation.limit.flatMap { limit in
-            expectation.tolerance.map {
-                LimitVerdict(measure, limit: limit, tolerance: $0, testerIsLimit: tester.limitReason)
-            }
+        limit = hasBoth ? nil : LimitMeasure(result.measurement, limit: expectation.limit)
+        if let expected = expectation.limit, let tolerance = expectation.tolerance {
+            verdict = LimitVerdict(
+                limit, limit: expected, tolerance: tolerance, testerIsLimit: tester.limitReason)
+        } else {
+            verdict = nil
         }
     }
 
