@@ -10,6 +10,7 @@ package import Wire
 /// What the edges of a cluster's nodes ask and tell each other: shares of rates, signatures that were used, web auth
 /// tokens that were replaced, key-value stores that changed, requests that failed.
 package final class PeerExchange: NodeServices {
+    /// This node's shares of rates, and the ledgers of the groups that it leads.
     package let rates: RateExchange
     /// Web auth tokens that were replaced.
     package let sessions: SessionSpread
@@ -48,8 +49,8 @@ package final class PeerExchange: NodeServices {
     func start(_ inquire: @escaping @Sendable (NodeInquiry) async -> [UInt8]?) {
         inquiries.withLock { $0 = inquire }
         node.serve(self)
+        rates.start()
         loops.withLock { loops in
-            loops.append(node.platform.startTask { [rates] in await rates.run() })
             loops.append(node.platform.startTask { [sessions] in await sessions.run() })
             loops.append(
                 node.platform.startTask { [weak self, heard] in
@@ -59,12 +60,15 @@ package final class PeerExchange: NodeServices {
     }
 
     func stop() {
+        rates.stop()
         loops.withLock { loops in
             for loop in loops { loop.cancel() }
             loops = []
         }
     }
 
+    /// Answers a question about rates, a signature or changed stores, as the leader of a group.
+    /// Replies at once; about stores, once one changes or the asked time is over. Empty for what it cannot read.
     package func confer(
         _ request: [UInt8], as leadership: Leadership, reply: @escaping @Sendable ([UInt8]) -> Void
     ) {
@@ -88,6 +92,7 @@ package final class PeerExchange: NodeServices {
         node.platform.startTask { reply(await inquire(inquiry)) }
     }
 
+    /// Queues a message for the exchange's own task; while 1,000 wait there, further ones are dropped.
     package func hear(_ message: [UInt8], from node: NodeID) { heard.continuation.yield((message, node)) }
 
     private func take(_ message: [UInt8], from node: NodeID) {
