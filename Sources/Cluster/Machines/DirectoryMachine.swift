@@ -51,16 +51,21 @@ package final class DirectoryMachine: StateMachine {
         }
     }
 
+    /// Makes the directory's tables, empty.
     package func createTables(in db: Database) throws { try DirectoryTables.create(in: db) }
 
     /// Makes the index that databases of earlier builds lack.
     package func upgradeTables(in db: Database) throws { try DirectoryTables.upgrade(in: db) }
 
+    /// Applies encoded `DirectoryEntry` values, and collects their changes for `didCommit`.
+    /// - Returns: an encoded `DirectoryOutcome` for each; a command that cannot be read is refused.
+    /// - Throws: `UnknownCommand`; `StorageMismatch` for a stored value that cannot be read; errors of the database.
     package func apply(
         _ commands: [[UInt8]], at level: FeatureLevel, in db: Database, while goesOn: () -> Bool
     ) throws -> [[UInt8]] {
         var outcomes: [[UInt8]] = []
-        for (offset, command) in commands.enumerated() where offset == 0 || goesOn() {
+        for (offset, command) in commands.enumerated() {
+            if offset > 0, !goesOn() { break }
             outcomes.append(try apply(command, offset: offset, at: level, in: db))
         }
         return outcomes
@@ -80,8 +85,11 @@ package final class DirectoryMachine: StateMachine {
         return outcome.encoded()
     }
 
+    /// The part of an encoded `DirectoryEntry` that only a newer build can know, as `StateMachine` says.
     package func unknownPart(of command: [UInt8]) -> WireError? { unknownPart(of: command, as: DirectoryEntry.self) }
 
+    /// Brings `snapshot` up to the committed transaction. The vault learns new keys first, and sessions that ended are
+    /// forgotten. On the apply thread only.
     package func didCommit() {
         // Only the apply thread changes the snapshot. The vault knows a key before any request sees that there is one.
         let (pending, old) = state.withLock { ($0.pending, $0.snapshot) }
@@ -99,8 +107,11 @@ package final class DirectoryMachine: StateMachine {
         changed()
     }
 
+    /// Forgets the changes of the failed transaction; `snapshot` stays as it is.
     package func didRollBack() { state.withLock { $0.pending = [] } }
 
+    /// Reads `snapshot` from the database, and forgets the sessions and user names in memory.
+    /// - Throws: `StorageMismatch` for a stored value that cannot be read; errors of the database.
     package func didReplace(_ db: Database) throws {
         var snapshot = try StoredValues.read { try DirectoryTables.snapshot(of: db) }
         snapshot.version = self.snapshot.version + 1
@@ -123,6 +134,8 @@ package final class DirectoryMachine: StateMachine {
         }
     }
 
+    /// A command that makes the cluster's secret, if there is none and the feature level allows it. Otherwise one that
+    /// purges expired tokens and old audit records, once there is enough to purge.
     package func maintenance(now: Int64, at level: FeatureLevel, random: () -> UInt64) -> [UInt8]? {
         let snapshot = snapshot
         if snapshot.secret == nil, level >= .containerDeletion {

@@ -76,16 +76,23 @@ package final class ShardMachine: StateMachine {
         self.storesChanged = storesChanged
     }
 
+    /// Makes the tables of records and of key-value stores.
     package func createTables(in db: Database) throws {
         try RecordTables.create(in: db)
         try KeyValueTables.create(in: db)
     }
 
+    /// Brings the tables of records and of key-value stores to what `createTables` makes.
+    /// - Throws: `StorageMismatch` for a stored value that cannot be read; errors of the database.
     package func upgradeTables(in db: Database) throws {
         try RecordTables.upgrade(in: db)
         try StoredValues.read { try KeyValueTables.upgrade(in: db) }
     }
 
+    /// Applies encoded `ShardCommand` values, and collects what `didCommit` tells.
+    /// - Returns: the outcome of each in the form of its kind of command; `RecordOutcome.refused` where the command
+    ///   cannot be read.
+    /// - Throws: `UnknownCommand`; `StorageMismatch` for a stored value that cannot be read; errors of the database.
     package func apply(
         _ commands: [[UInt8]], at level: FeatureLevel, in db: Database, while goesOn: () -> Bool
     ) throws -> [[UInt8]] {
@@ -117,7 +124,8 @@ package final class ShardMachine: StateMachine {
             state.withLock { state in
                 state.pendingJobs = hasJobs
                 state.pendingAssets += named
-                state.pendingDue = isDue
+                // Another call may have come before in this transaction, with an entry between that concerns the group.
+                state.pendingDue = isDue ?? state.pendingDue
                 state.pendingStores += notified
                 state.pendingWaiting = waiting
                 state.pendingMatches = matches
@@ -176,12 +184,15 @@ package final class ShardMachine: StateMachine {
         return ContainerRemoval(isDone: isDone && isLast)
     }
 
+    /// The part of an encoded `ShardCommand` that only a newer build can know, as `StateMachine` says.
     package func unknownPart(of command: [UInt8]) -> WireError? { unknownPart(of: command, as: ShardCommand.self) }
 
+    /// Prepares the record tables for the new level, and has maintenance proposed if that leaves work.
     package func raise(from old: FeatureLevel, to level: FeatureLevel, in db: Database) throws {
-        if try RecordTables.raise(from: old, to: level, in: db) { state.withLock { $0.pendingJobs = true } }
+        if try RecordTables.raise(from: old, to: level, in: db) { state.withLock { $0.pendingDue = true } }
     }
 
+    /// Tells of waiting effects, named files and changed stores, each store once, in the order of their first change.
     package func didCommit() {
         let (stores, isAll, named, waiting) = state.withLock { state in
             state.hasJobs = state.pendingJobs ?? state.hasJobs
@@ -203,6 +214,7 @@ package final class ShardMachine: StateMachine {
         storesChanged(.stores(stores.filter { seen.insert($0).inserted }))
     }
 
+    /// Forgets what the failed transaction collected, and the cached parts of the tables.
     package func didRollBack() {
         state.withLock { state in
             state.tables = RecordTables()
@@ -214,6 +226,7 @@ package final class ShardMachine: StateMachine {
         }
     }
 
+    /// Begins with empty caches, counts what waits, and tells that all stores and files may have changed.
     package func didReplace(_ db: Database) throws {
         let tables = RecordTables()
         let hasJobs = try tables.hasWork(now: .min, in: db)
@@ -224,6 +237,7 @@ package final class ShardMachine: StateMachine {
         assets.changed()
     }
 
+    /// A `maintain` command while jobs wait or something is due; nothing in it is random.
     package func maintenance(now: Int64, at level: FeatureLevel, random: () -> UInt64) -> [UInt8]? {
         let (isDue, containers) = state.withLock { ($0.hasJobs || $0.isDue, $0.oldVersions) }
         guard isDue else { return nil }
@@ -232,6 +246,9 @@ package final class ShardMachine: StateMachine {
         return ShardCommand.record(.maintain(command)).encoded()
     }
 
+    /// Looks for rows that are past their age, and for a shard whose time is far from `now`; the leader's next
+    /// `maintenance` takes care of them.
+    /// - Parameter now: in milliseconds since 1970.
     package func findWork(now: Int64, in db: Database) throws {
         let oldVersions = try EarlierVersions.old(now: now, age: versionAge, in: db).map(\.container)
         let isDue =
@@ -250,11 +267,15 @@ package final class ShardMachine: StateMachine {
     /// Whether some of these wait for nothing but maintenance.
     package var isUrgent: Bool { state.withLock(\.matches.isReady) }
 
+    /// Folds the tables of records, then those of key-value stores.
     package func hashState(in db: Database, into fold: (UnsafeRawBufferPointer) -> Void) throws {
         try RecordTables.stateHash(in: db) { bytes in bytes.withUnsafeBytes { fold($0) } }
         try KeyValueTables.stateHash(in: db, into: fold)
     }
 
+    /// Answers an encoded `ShardRead` with an encoded `ReadAnswer`.
+    /// - Throws: `WireError` for a request that cannot be read; `StorageMismatch` for such a stored value;
+    ///   `DirectoryBehind`, after which a retry helps once the directory is caught up with; errors of the database.
     package func read(_ request: [UInt8], in db: Database) throws -> [UInt8] {
         let answers = ShardReader(tables: state.withLock(\.tables), vault: vault, db: db)
         let question = try ShardRead(decoding: request)

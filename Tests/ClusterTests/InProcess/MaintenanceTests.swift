@@ -37,15 +37,20 @@ extension ClusterSuites {
             }
         }
 
-        @Test("subscriptions are sent again at once after a loss, whatever comes in between")
-        func resends() throws {
+        @Test(
+            "subscriptions are sent again at once after a loss, whatever comes in between",
+            arguments: [true, false])
+        func resends(inOneTransaction: Bool) throws {
             let machine = ShardMachine(vault: FieldVault(clusterKey: nil))
             let queue = try DatabaseQueue()
             try queue.write { try machine.createTables(in: $0) }
-            func apply(_ command: ShardCommand) throws {
-                _ = try queue.write {
-                    try machine.apply(
-                        [command.encoded()], at: FeatureLevel.supported.upperBound, in: $0, while: { true })
+            // The applier calls once more where an entry that concerns the group is between two commands.
+            func apply(_ commands: [ShardCommand]) throws {
+                try queue.write { db in
+                    for command in commands {
+                        _ = try machine.apply(
+                            [command.encoded()], at: FeatureLevel.supported.upperBound, in: db, while: { true })
+                    }
                 }
                 machine.didCommit()
             }
@@ -53,8 +58,11 @@ extension ClusterSuites {
                 machine.maintenance(now: 1, at: FeatureLevel.supported.upperBound, random: { 0 }) != nil
             }
             #expect(!isToMaintain())
-            try apply(.deliver(OutboxDelivery(source: 7, incarnation: 1, first: 1, effects: [.resend])))
-            try apply(.acknowledge(OutboxAcknowledgement(destination: 7, incarnation: 1, through: 1)))
+            let commands: [ShardCommand] = [
+                .deliver(OutboxDelivery(source: 7, incarnation: 1, first: 1, effects: [.resend])),
+                .acknowledge(OutboxAcknowledgement(destination: 7, incarnation: 1, through: 1)),
+            ]
+            if inOneTransaction { try apply(commands) } else { for command in commands { try apply([command]) } }
             #expect(isToMaintain())
         }
 
