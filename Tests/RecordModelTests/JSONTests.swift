@@ -105,6 +105,13 @@ struct JSONTests {
         #expect(throws: JSONError.self) { try parse(String(repeating: "1", count: 3000)) }
     }
 
+    @Test("a member is found by the bytes of its key alone")
+    func keyBytes() throws {
+        let json = try JSONParser.parse(Array("{\"desired\u{212A}eys\": 1, \"e\u{301}\": 2}".utf8))
+        #expect(json["desiredKeys"] == nil && json["desired\u{212A}eys"] == .integer(1))
+        #expect(json["\u{e9}"] == nil && json["e\u{301}"] == .integer(2))
+    }
+
     @Test("members are found by key")
     func lookup() throws {
         let value = try parse(#"{"a":null,"b":"x"}"#)

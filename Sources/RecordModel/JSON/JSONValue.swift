@@ -13,7 +13,9 @@ package enum JSONValue: Hashable, Sendable {
 
     /// A key and its value.
     package struct Member: Hashable, Sendable {
+        /// The key without quotation marks and escapes.
         package var key: String
+        /// Null where the document says so; a missing member has no entry at all.
         package var value: JSONValue
         package init(_ key: String, _ value: JSONValue) {
             self.key = key
@@ -21,12 +23,14 @@ package enum JSONValue: Hashable, Sendable {
         }
     }
 
-    /// The value of an object's member, by linear search.
+    /// The value of an object's member whose key has the same bytes, by linear search.
     package subscript(key: String) -> JSONValue? {
         guard case .object(let members) = self else { return nil }
-        return members.first { $0.key == key }?.value
+        // Equal characters may be other bytes; to compare those alone would be slower for all that differ.
+        return members.first { $0.key == key && Bytewise($0.key) == Bytewise(key) }?.value
     }
 
+    /// Whether this is JSON's `null`, which is not the same as a missing member.
     package var isNull: Bool { self == .null }
 
     /// The text, if this is a string.
@@ -67,5 +71,6 @@ package struct JSONError: Error, Hashable, Sendable, CustomStringConvertible {
         self.found = found
     }
 
+    /// The error in words, with the offset of the byte at fault.
     package var description: String { "byte \(position): expected \(expected), found \(found)" }
 }
