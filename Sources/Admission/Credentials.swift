@@ -4,7 +4,9 @@ package import RecordModel
 
 /// What a request says of who sent it.
 package struct Credentials: Sendable {
+    /// The `ckAPIToken`, as the client sent it; nil where it is missing.
     package var apiToken: String?
+    /// The `ckWebAuthToken`, as the client sent it; nil where it is missing.
     package var webAuthToken: String?
     /// Where the request is signed by a server-to-server key.
     package var signed: SignedRequest?
@@ -29,9 +31,11 @@ package struct Credentials: Sendable {
 
 /// A request signed by a server-to-server key: the signature and the signed parts.
 package struct SignedRequest: Sendable {
+    /// Well-formed, but not verified: `Admission.admit` does that.
     package var signature: RequestSignature
     /// The request target as it came, with the query.
     package var target: String
+    /// The bytes as received; the signature covers their SHA-256.
     package var body: [UInt8]
 
     package init(signature: RequestSignature, target: String, body: [UInt8]) {
@@ -43,7 +47,9 @@ package struct SignedRequest: Sendable {
 
 /// What a request wants to reach.
 package struct Target: Hashable, Sendable {
+    /// The container's name, compared by its bytes.
     @Bytewise package var container: String
+    /// The environment that API tokens and server keys must be for.
     package var environment: Environment
     /// Whether a user is needed: everything but reading and writing public data.
     package var needsUser: Bool
@@ -60,6 +66,7 @@ package struct Target: Hashable, Sendable {
 
 /// Who sends a request, and by what it was known.
 package struct Admitted: Sendable {
+    /// The user and roles by which permissions are judged.
     package var caller: Caller
     /// Nil for keys and the administrator.
     package var apiToken: Token?
@@ -91,7 +98,9 @@ package struct Admitted: Sendable {
 
 /// A web auth token of a sign-in, as it was presented. Times are milliseconds since 1970.
 package struct SessionUse: Hashable, Sendable {
+    /// The id of the session's token in the directory.
     package var sessionID: String
+    /// The issue time that the cluster signed into the token; the session's next token has a greater one.
     package var issued: Int64
     /// When the session ends.
     package var expires: Int64

@@ -93,11 +93,13 @@ public final class CLLocation: NSObject, NSSecureCoding, NSCopying, Sendable {
         coordinate.distance(to: location.coordinate)
     }
 
+    /// Whether the object is a location with the same numbers and timestamp.
     public override func isEqual(_ object: Any?) -> Bool {
         guard let other = object as? CLLocation else { return false }
         return parts == other.parts && timestamp == other.timestamp
     }
 
+    /// The same for equal locations; it changes with each start of the process.
     public override var hash: Int {
         var hasher = Hasher()
         hasher.combine(parts)
@@ -118,8 +120,10 @@ public final class CLLocation: NSObject, NSSecureCoding, NSCopying, Sendable {
 
     // MARK: Coding
 
+    /// Always true.
     public static var supportsSecureCoding: Bool { true }
 
+    /// Archives each number as a double under its property's name, and the timestamp in seconds since 2001 (UTC).
     public func encode(with coder: NSCoder) {
         for (key, part) in zip(Self.keys, parts) { coder.encode(part, forKey: key) }
         coder.encode(timestamp.timeIntervalSinceReferenceDate, forKey: Self.timestampKey)

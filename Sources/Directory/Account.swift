@@ -13,7 +13,9 @@ package struct Account: Hashable, Sendable {
     package var created: Int64
     /// By which others may look the account up; unique, capital letters or not.
     package var email: String?
+    /// Shown to other users only where `isDiscoverable` is true.
     package var givenName: String?
+    /// Shown to other users only where `isDiscoverable` is true.
     package var familyName: String?
     /// Whether other users may learn the names.
     package var isDiscoverable: Bool
@@ -70,9 +72,13 @@ package struct Account: Hashable, Sendable {
 
 /// What an administrator changes of an account; what is nil stays as it is, the empty string clears.
 package struct AccountChanges: Hashable, Sendable {
+    /// The new address; the empty string clears it. The address of another account is refused with `EXISTS`.
     package var email: String?
+    /// The new given name; the empty string clears it.
     package var givenName: String?
+    /// The new family name; the empty string clears it.
     package var familyName: String?
+    /// Whether other users may learn the names; nil keeps the present choice.
     package var isDiscoverable: Bool?
     /// `ExternalIdentity.none` clears.
     package var identity: ExternalIdentity?
@@ -166,8 +172,11 @@ package struct PasswordHash: Hashable, Sendable {
     package var salt: [UInt8]
     /// The binary logarithm of scrypt's N.
     package var logN: UInt8
+    /// scrypt's r, the block size in units of 128 bytes: a hash takes 128 * N * r bytes of memory.
     package var r: UInt32
+    /// scrypt's p, the number of rounds over that memory.
     package var p: UInt32
+    /// scrypt's output: 32 bytes in hashes that this build makes.
     package var hash: [UInt8]
 
     package init(salt: [UInt8], logN: UInt8, r: UInt32, p: UInt32, hash: [UInt8]) {

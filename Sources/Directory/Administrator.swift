@@ -10,6 +10,7 @@ package enum AdministratorRole: String, CaseIterable, Comparable, Sendable, Wire
     /// Does everything.
     case admin
 
+    /// By what the roles allow, in ascending order: `viewer`, `developer`, `admin`.
     package static func < (left: Self, right: Self) -> Bool { left.rank < right.rank }
 
     private var rank: Int {
@@ -26,6 +27,7 @@ package enum AdministratorRole: String, CaseIterable, Comparable, Sendable, Wire
 package struct Administrator: Hashable, Sendable, WireMessage {
     /// How the audit log names them; unique.
     package var name: String
+    /// What the administrator may do in `containers`.
     package var role: AdministratorRole
     /// Where the role holds, sorted; nil: in the whole cluster.
     package var containers: [String]?

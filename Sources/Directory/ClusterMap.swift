@@ -7,8 +7,11 @@ package import Wire
 package struct ClusterMap: Hashable, Sendable, WireCodable {
     /// One node, as the others and the clients reach it.
     package struct Node: Hashable, Sendable, WireMessage {
+        /// 1 to 65,535; the id of a removed node is never given again.
         package var id: UInt64
+        /// The DNS name or IP address at which other nodes reach it, without a port.
         package var peerHost: String
+        /// The port at which other nodes reach it, 1 to 65,535.
         package var peerPort: Int
         /// Where clients reach it, such as `https://127.0.0.1:24001`.
         package var clientURL: String
@@ -43,6 +46,7 @@ package struct ClusterMap: Hashable, Sendable, WireCodable {
     /// A group's replica on a node. The pair is given once within a group: a replica that lost its log comes back under
     /// a later generation, and so does one that was moved away and back.
     package struct Replica: Hashable, Sendable {
+        /// The id of the node that holds the replica.
         package var node: UInt64
         /// 0 for the replicas that a cluster is made with.
         package var generation: UInt64
@@ -62,6 +66,7 @@ package struct ClusterMap: Hashable, Sendable, WireCodable {
     /// The last generation there is.
     package static let generationMax: UInt64 = 65_535
 
+    /// The cluster's name in its configuration file; nodes refuse peers of another cluster.
     package var clusterID: String
     /// Grows with every change.
     package var epoch: UInt64

@@ -9,6 +9,7 @@ package import Wire
 /// directory stores it unencrypted, so that nodes need no encryption key for it. It does not protect against anyone who
 /// has a node's disk or a backup.
 package struct ClusterSecret: Hashable, Sendable, WireMessage {
+    /// The length of the random key in bytes.
     package static let keyBytes = 32
     /// How long a cluster goes on to take the positions that it gave before it had the secret, in milliseconds.
     package static let clearMilliseconds: Int64 = 7 * 86_400_000
@@ -78,10 +79,12 @@ package struct ClusterSecret: Hashable, Sendable, WireMessage {
         }
     }
 
+    /// Equal where the key and `clearUntil` are; derived keys do not count.
     package static func == (one: ClusterSecret, other: ClusterSecret) -> Bool {
         one.key == other.key && one.clearUntil == other.clearUntil
     }
 
+    /// Hashes the key and `clearUntil`, as `==` compares them.
     package func hash(into hasher: inout Hasher) {
         hasher.combine(key)
         hasher.combine(clearUntil)
@@ -112,5 +115,6 @@ private final class DerivedKeys: Sendable {
 
 /// No log shows the key.
 extension ClusterSecret: CustomStringConvertible {
+    /// The same text for every secret.
     package var description: String { "the cluster's secret" }
 }

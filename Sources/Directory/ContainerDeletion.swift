@@ -4,6 +4,7 @@ package import Wire
 
 /// A container that was deleted. Its name is taken, and everything of it is kept, until it is purged.
 package struct ContainerDeletion: Hashable, Sendable {
+    /// The container's name; no new container can have it before `ContainerEnd.remove`.
     package var name: String
     /// When the container was created, in milliseconds since 1970.
     package var created: Int64

@@ -3,6 +3,7 @@ package import Wire
 
 /// What one entry of the directory's log holds: a command, and what the audit log shall tell.
 package struct DirectoryEntry: Hashable, Sendable {
+    /// Nil where the entry only brings events for the audit log, or only takes a position in the directory's log.
     package var command: DirectoryCommand?
     /// Who asked for the command; nil where the audit log need not tell of it.
     package var origin: AuditOrigin?
@@ -141,11 +142,13 @@ package struct AuditBounds: Hashable, Sendable {
         self.last = last
     }
 
+    /// How many records the audit log has, without those past retention.
     package var count: UInt64 { last - purged }
 }
 
 /// One limit's new value.
 package struct LimitChange: Hashable, Sendable, WireMessage {
+    /// The limit that gets the value.
     package var limit: ContainerLimit
     /// Nil: what was set is taken back.
     package var value: Int64?
@@ -172,6 +175,7 @@ package enum LimitSource: String, Hashable, Sendable, CaseIterable {
 package struct LimitOverrides: Hashable, Sendable, WireMessage {
     /// Grows by one with every command that changes a value.
     package var epoch: UInt64 = 0
+    /// Only the limits that were set; a container's others follow the cluster's values, and those the defaults.
     package var values: [ContainerLimit: Int64] = [:]
 
     package init() {}

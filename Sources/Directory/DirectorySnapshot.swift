@@ -26,6 +26,7 @@ package struct DirectorySnapshot: Sendable {
     package var map: ClusterMap? { box.contents.map }
     /// Creation times, in milliseconds since 1970, by container name; deleted ones are not among them.
     package var containers: [String: Int64] { box.contents.containers }
+    /// By container and environment; those of a deleted container stay until it is removed.
     package var schemas: [SchemaKey: VersionedSchema] { box.contents.schemas }
     /// Version 0 and empty where none was imported.
     package func schema(_ key: SchemaKey) -> VersionedSchema {
@@ -133,6 +134,7 @@ extension DirectorySnapshot {
     /// How many accounts have a session in the container, expired ones included until they are purged.
     package func userCount(of container: String) -> Int { box.contents.userCounts[container] ?? 0 }
 
+    /// The server-to-server key with an id; nil where it was never made, or was revoked.
     package func serverKey(id: String) -> ServerKey? { box.contents.serverKeys[id] }
 
     /// Sorted by time of creation, then id.
@@ -170,6 +172,7 @@ extension DirectorySnapshot {
         return overrides(of: nil)[limit].map { ($0, .cluster) } ?? (limit.standard, .default)
     }
 
+    /// Which records an audit log has; both bounds are 0 before its first record.
     package func auditBounds(of log: AuditLog) -> AuditBounds { box.contents.audit[log] ?? AuditBounds() }
 
     /// Whether there is enough for a `purge` to remove. Expired tokens are collected for a minute, so that many

@@ -6,8 +6,11 @@ package import Wire
 /// Where an encrypted value belongs. A sealed value opens nowhere else: not in another field, record, zone or user's
 /// database.
 package struct FieldPlace: Hashable, Sendable {
+    /// The zone, with the container, environment, scope and owner of its database.
     package var zone: ZoneKey
+    /// The record's name in the zone.
     package var recordName: String
+    /// The field's name in the record's type.
     package var field: String
 
     package init(zone: ZoneKey, recordName: String, field: String) {

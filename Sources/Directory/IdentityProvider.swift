@@ -48,6 +48,7 @@ package struct SignInBasis: Hashable, Sendable, WireCodable {
         case identity(ExternalIdentity, provider: String)
     }
 
+    /// What was shown; it is compared with the account and the provider when the session's command is applied.
     package var proof: Proof
     /// The API token by which the user came: one of the session's container.
     package var apiTokenID: String

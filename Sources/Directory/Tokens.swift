@@ -66,7 +66,9 @@ package struct Token: Hashable, Sendable, WireCodable {
     /// SHA-256 of the secret's UTF-8 bytes; of a session begun by sign-in, which has no secret, `hash(ofSession:)` of
     /// its id.
     package var secretHash: [UInt8]
+    /// What the token is for, with the account or administrator for which it speaks.
     package var kind: TokenKind
+    /// What lists show beside the id; may be empty. For a time as a user, the account's name.
     package var label: String
     /// Milliseconds since 1970.
     package var created: Int64
@@ -198,11 +200,15 @@ package struct Token: Hashable, Sendable, WireCodable {
 package struct ServerKey: Hashable, Sendable, WireMessage {
     /// What requests and administrators name it by: 64 hexadecimal digits, no secret.
     package var id: String
+    /// The only container whose requests the key may sign.
     package var container: String
+    /// The only environment of the container in which the key is valid.
     package var environment: Environment
     /// A point of the curve P-256 in the form of ANSI X9.63, uncompressed: 65 bytes, the first one is 4.
     package var publicKey: [UInt8]
+    /// The id of the account; signed requests act as its user.
     package var accountID: String
+    /// What lists show beside the id; may be empty.
     package var label: String
     /// Milliseconds since 1970.
     package var created: Int64
@@ -246,9 +252,13 @@ package struct ServerKey: Hashable, Sendable, WireMessage {
 
 /// That an account has a custom security role in one container's environment.
 package struct RoleMember: Hashable, Sendable, WireMessage, Comparable {
+    /// The container in which the account has the role.
     @Bytewise package var container: String
+    /// The environment in which the account has the role.
     package var environment: Environment
+    /// The role's name; a role that the schema does not have grants nothing.
     @Bytewise package var role: String
+    /// The account's id, which clients never see.
     @Bytewise package var accountID: String
 
     package init(container: String, environment: Environment, role: String, accountID: String) {

@@ -94,9 +94,9 @@ package struct KeyValueLimits: Hashable, Sendable {
 
 /// Names one key-value store: there is one for each user of a container's environment.
 package struct StoreKey: Hashable, Sendable, WireMessage {
-    /// The container.
-    /// The environment of the container.
+    /// The container's name.
     @Bytewise package var container: String
+    /// Which of the container's two sets of data.
     package var environment: Environment
     /// The user record name.
     @Bytewise package var user: String

@@ -16,6 +16,7 @@ package enum Invariant {
 
 /// Stored data contradict themselves, or a command was about to make them do so.
 package struct InvariantViolation: Error, CustomStringConvertible, Sendable {
+    /// What does not hold, with its numbers; for operators, never part of an answer to a client.
     package let description: String
 
     @usableFromInline

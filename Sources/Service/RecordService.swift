@@ -12,6 +12,7 @@ package import Telemetry
 /// Operations are calls with typed input and result. Nothing here knows of HTTP, nor of Raft below the router; time,
 /// randomness and tasks come from the node's platform, so that the simulator runs the same code.
 package final class RecordService: Sendable {
+    /// The node that runs the operations: its platform, router and copy of the directory.
     package let node: ClusterNode
     /// Accounts and sessions.
     package let accounts: Accounts
@@ -23,13 +24,17 @@ package final class RecordService: Sendable {
     package let failedAuthentications: FailedAuthentications
     /// Who asks.
     package let identification: CallerIdentification
+    /// What this node and the others ask and tell each other: rates, signatures, sessions, changed stores.
     package let peerExchange: PeerExchange
     /// How much there may be.
     package let quotas: DatabaseQuotas
+    /// Counts the bytes that requests for public data carry in a month.
     package let usage: UsageMeter
+    /// Gathers what was refused for lack of permission, and writes it to the audit log once a second.
     package let audit: AuditTrail
     /// Which tokens and keys are used.
     package let tokenUses: TokenUses
+    /// The tasks on this node that wait for a store to change.
     package let watches: WatchHub
     /// What users uploaded and no record has.
     package let unsavedUploads: UnsavedUploads

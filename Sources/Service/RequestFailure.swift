@@ -5,6 +5,7 @@ package import RecordModel
 
 /// A request that failed as a whole.
 package struct RequestFailure: Error {
+    /// What the client is told: CloudKit's code, the reason, and after how long a retry may help.
     package var error: ServiceError
     /// The API token whose user is to sign in; an answer can say where.
     package var signIn: Token?

@@ -29,8 +29,9 @@ public enum WireError: Error, Hashable, Sendable {
 public struct WireReader: Sendable {
     @usableFromInline let bytes: ArraySlice<UInt8>
     @usableFromInline var position: Int
-    /// The kind and number of the field that `nextField` returned last.
+    /// The kind of the field that `nextField` found last.
     @usableFromInline var kind: UInt8 = 0
+    /// The number of the field that `nextField` found last; 0 before the first.
     public var number = 0
     /// Whether `skip` fails: what is read must be understood whole.
     @usableFromInline let isStrict: Bool

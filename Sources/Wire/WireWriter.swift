@@ -24,6 +24,7 @@ public struct WireWriter: Sendable {
         bytes.append(UInt8(truncatingIfNeeded: rest))
     }
 
+    /// An unsigned number as a varint; readers refuse field numbers above 0xFFFF.
     @inlinable
     public mutating func field(_ number: Int, _ value: UInt64) {
         varint(UInt64(number) << 3)
@@ -59,11 +60,13 @@ public struct WireWriter: Sendable {
         field(number, UInt64(bitPattern: (value << 1) ^ (value >> 63)))
     }
 
+    /// A varint of 1 for true and 0 for false.
     @inlinable
     public mutating func field(_ number: Int, _ value: Bool) {
         field(number, UInt64(value ? 1 : 0))
     }
 
+    /// A floating-point number as its eight bytes, little-endian, so that every bit is kept.
     @inlinable
     public mutating func field(_ number: Int, double value: Double) {
         varint(UInt64(number) << 3 | 1)
@@ -76,6 +79,7 @@ public struct WireWriter: Sendable {
         withUnsafeBytes(of: value.littleEndian) { bytes.append(contentsOf: $0) }
     }
 
+    /// Bytes, after a varint that counts them.
     @inlinable
     public mutating func field(_ number: Int, _ value: some Collection<UInt8>) {
         varint(UInt64(number) << 3 | 2)
@@ -83,6 +87,7 @@ public struct WireWriter: Sendable {
         bytes.append(contentsOf: value)
     }
 
+    /// Text in UTF-8, after a varint that counts its bytes.
     @inlinable
     public mutating func field(_ number: Int, _ value: String) {
         var value = value

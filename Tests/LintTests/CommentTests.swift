@@ -61,12 +61,15 @@ struct CommentTests {
                 public private(set) var four = 4
                 package extension One {}
                 private func five() {}  // wide
+                /// Six.
+                @Bytewise package var six: String
+                @Bytewise package var seven: String
             }
             """)
         let shared = source.lines.indices.filter { Self.isShared(source.codeText($0)) }
-        #expect(shared == [2, 3, 5, 8, 10])
-        #expect(shared.filter { !Self.isDocumented($0, source) } == [3, 5, 8])
-        #expect(source.lines.indices.filter(source.endsInComment) == [0, 7, 9, 12])
+        #expect(shared == [2, 3, 5, 8, 10, 14, 15])
+        #expect(shared.filter { !Self.isDocumented($0, source) } == [3, 5, 8, 15])
+        #expect(source.lines.indices.filter(source.endsInComment) == [0, 7, 9, 12, 13])
     }
 
     private static let keywords: Set<Substring> = [
@@ -100,7 +103,10 @@ struct CommentTests {
     /// Whether a comment ends above a line and its attributes.
     private static func isDocumented(_ line: Int, _ source: SourceText) -> Bool {
         var above = line - 1
-        while above >= 0, source.codeText(above).drop(while: { $0 == " " }).hasPrefix("@") { above -= 1 }
+        func isAttribute(_ code: String) -> Bool {
+            code.drop { $0 == " " }.hasPrefix("@") && !code.split(separator: " ").contains(where: keywords.contains)
+        }
+        while above >= 0, isAttribute(source.codeText(above)) { above -= 1 }
         guard above >= 0 else { return false }
         let text = source.lines[above].drop { $0 == " " }
         return text.hasPrefix("///") || (text.hasSuffix("*/") && source.endsInComment(above))

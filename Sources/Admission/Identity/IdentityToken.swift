@@ -74,20 +74,27 @@ package enum IdentityToken {
 
 /// What a verified identity token says of a person.
 package struct IdentityClaims: Hashable, Sendable {
+    /// The issuer's URL, byte by byte as the administrator gave it.
     package var issuer: String
     /// Unique and never given to another, within the issuer.
     package var subject: String
+    /// The claim `email` as sent; nil where it is missing, empty or longer than 1,024 bytes.
     package var email: String?
     /// Whether the provider vouches that the person reads mail sent there. Only then may an account be found by it.
     package var isEmailVerified: Bool
+    /// The claim `given_name`, within the same bounds as `email`.
     package var givenName: String?
+    /// The claim `family_name`, within the same bounds as `email`.
     package var familyName: String?
+    /// The claim `name`, within the same bounds as `email`.
     package var name: String?
 }
 
 /// What an identity token must say to be believed.
 package struct IdentityExpectation: Hashable, Sendable {
+    /// The URL that the claim `iss` must equal, byte by byte.
     package var issuer: String
+    /// `aud` must contain it; `azp` must equal it, and may be missing only where `aud` names one client.
     package var clientID: String
     /// As the authorization request had it.
     package var nonce: String
@@ -197,6 +204,7 @@ package struct PKCE: Hashable, Sendable {
     /// What the provider is told at the start: Base64URL of the verifier's SHA-256.
     package var challenge: String { Self.challenge(of: verifier) }
 
+    /// The SHA-256 of a verifier's UTF-8 bytes in Base64URL: 43 characters, no padding.
     package static func challenge(of verifier: String) -> String {
         Base64URL.encode(Array(SHA256.hash(data: Array(verifier.utf8))))
     }

@@ -4,9 +4,13 @@ package import RecordModel
 /// What an identity provider says of itself (OpenID Connect Discovery 1.0), held against what the administrator said of
 /// it.
 package struct ProviderDocument: Hashable, Sendable {
+    /// The issuer's URL, letter by letter as the administrator gave it.
     package let issuer: String
+    /// The URL to which the browser is sent: https, or http on this machine. It may have a query.
     package let authorizationEndpoint: String
+    /// The URL at which a node exchanges a code for tokens: https, or http on this machine.
     package let tokenEndpoint: String
+    /// The URL of the provider's public keys (`jwks_uri`): https, or http on this machine.
     package let keysEndpoint: String
     /// How a client may prove itself at the token endpoint; `client_secret_basic` where the document does not say.
     package let tokenAuthenticationMethods: [String]
@@ -113,6 +117,7 @@ package struct ProviderDocument: Hashable, Sendable {
 
 /// What a node asks of a provider's authorization endpoint.
 package struct AuthorizationRequest: Hashable, Sendable {
+    /// This cluster's name at the provider.
     package var clientID: String
     /// Where the provider sends the browser afterwards.
     package var redirectAddress: String
@@ -120,7 +125,9 @@ package struct AuthorizationRequest: Hashable, Sendable {
     package var state: String
     /// Comes back in the identity token.
     package var nonce: String
+    /// `PKCE.challenge`; the provider checks the verifier against it (S256) when the code is exchanged.
     package var codeChallenge: String
+    /// Sent separated by spaces; `openid` makes the provider issue an identity token.
     package var scopes = ["openid", "email", "profile"]
 
     package init(clientID: String, redirectAddress: String, state: String, nonce: String, codeChallenge: String) {

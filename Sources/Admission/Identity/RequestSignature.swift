@@ -6,8 +6,11 @@ package import RecordModel
 /// The three headers by which a server signs a request, as CloudKit Web Services has them. Well-formed; whether the
 /// signature is good, `SignatureCheck` says.
 package struct RequestSignature: Hashable, Sendable {
+    /// The header of `keyID`: 64 hexadecimal digits, capitals or small letters.
     package static let keyIDHeader = "X-Apple-CloudKit-Request-KeyID"
+    /// The header of `date`: ISO 8601 with `Z` or an offset from UTC.
     package static let dateHeader = "X-Apple-CloudKit-Request-ISO8601Date"
+    /// The header of `signature`, in Base64.
     package static let signatureHeader = "X-Apple-CloudKit-Request-SignatureV1"
 
     /// Of the key that signed: 64 hexadecimal digits, small letters.

@@ -23,6 +23,7 @@ package final class SessionRotation: Sendable {
 
     /// The newest token of a session that was presented somewhere.
     package struct Use: Hashable, Sendable {
+        /// The id of the session's token in the directory.
         package var sessionID: String
         /// Milliseconds since 1970.
         package var issued: Int64

@@ -63,6 +63,7 @@ package struct RateLedger: Sendable {
 
 /// A leader's time at a ledger, and what is left of the one before.
 package struct RateReign: Hashable, Sendable {
+    /// The Raft term of the ledger's group, from 1; nothing was lent before term 1.
     package let term: UInt64
     /// When shares that another leader lent have expired for sure.
     let settledAt: UInt64

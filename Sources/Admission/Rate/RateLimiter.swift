@@ -13,6 +13,7 @@ import Synchronization
 /// Time is the node's monotonic clock in nanoseconds, from the caller; it may stand still, and differ a little between
 /// threads.
 package final class RateLimiter: Sendable {
+    /// The container and the kind of requests that it limits.
     package let key: RateKey
     /// Tells this limiter from an earlier one for the same key in the same process.
     let instance: UInt64

@@ -5,7 +5,9 @@ package import Wire
 /// Counts are cumulative, so a lost report loses nothing. Numbers grow from report to report of one `boot`; a ledger
 /// takes a report once and only forwards.
 package struct RateReport: Hashable, Sendable, WireMessage {
+    /// The rate that the counts are of.
     package var key: RateKey
+    /// The id of the node that reports.
     package var node: UInt64
     /// Names one life of the node's counters: random for each start of the node, different for each limiter.
     package var boot: UInt64
@@ -33,6 +35,7 @@ package struct RateReport: Hashable, Sendable, WireMessage {
     /// The newest report whose answer the node took (0: none), and how long ago: it bounds how long this report can
     /// have been on its way.
     package var answered: UInt64 = 0
+    /// Microseconds since that answer was taken, cut to a share's lifetime by decoding; ignored while `answered` is 0.
     package var sinceAnswerMicroseconds: UInt64 = 0
     /// The container's limit as the node's directory says, in requests a second.
     package var limit: UInt64
@@ -76,6 +79,7 @@ package struct RateReport: Hashable, Sendable, WireMessage {
 
 /// A ledger's answer to a report: the share that the node holds from now on, in place of the one it held.
 package struct RateGrant: Hashable, Sendable, WireMessage {
+    /// The rate that the report was about.
     package var key: RateKey
     /// The report that this answers.
     package var sequence: UInt64

@@ -142,7 +142,9 @@ package enum RateKind: String, Hashable, Sendable, CaseIterable, WireValue {
 
 /// What one rate limit of the cluster belongs to.
 package struct RateKey: Hashable, Sendable, WireMessage, Comparable {
+    /// The container's name, compared by its bytes.
     @Bytewise package var container: String
+    /// Which of the container's requests count.
     package var kind: RateKind
 
     package init(container: String, kind: RateKind) {
@@ -157,6 +159,7 @@ package struct RateKey: Hashable, Sendable, WireMessage, Comparable {
         try wire.required(2, &kind)
     }
 
+    /// By container in byte order, then by the kind's raw value.
     package static func < (left: Self, right: Self) -> Bool {
         (left.$container, left.kind.rawValue) < (right.$container, right.kind.rawValue)
     }
@@ -170,7 +173,9 @@ package enum RateRules {
     package static let microRateMax: UInt64 = 2 * limitMax * micro
     /// One request, in the unit that shares and tokens are counted in.
     package static let micro: UInt64 = 1_000_000
+    /// Nanoseconds in a millisecond.
     package static let millisecond: UInt64 = 1_000_000
+    /// Nanoseconds in a second.
     package static let second: UInt64 = 1_000_000_000
 
     /// A share is good so long after its report was sent.
@@ -182,14 +187,17 @@ package enum RateRules {
     package static let reportInterval = 100 * millisecond
     /// How often it reports while its demand is new to the ledger, and for how long.
     package static let quickInterval = 10 * millisecond
+    /// How long a node reports at the quick interval after its demand began.
     package static let quickPeriod = 300 * millisecond
     /// A node takes requests as having stopped after so long, or four times their usual distance, but at most the
     /// longer time.
     package static let silentAfterMin = 20 * millisecond
+    /// The longest time without requests before a node reports itself silent.
     package static let silentAfterMax = 400 * millisecond
     /// A node that gets no answer reports again after four times the usual wait for one and this, then after twice
     /// that, up to a second.
     package static let resendInterval = 20 * millisecond
+    /// The longest wait for an answer before a node reports again.
     package static let resendIntervalMax = second
     /// A node without requests for so long gives its share back.
     package static let releaseAfter = second

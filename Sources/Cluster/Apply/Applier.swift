@@ -414,6 +414,7 @@ package final class Applier: Sendable {
 
 /// The log and a database do not fit together; the node must not go on with either.
 package struct StorageMismatch: Error, CustomStringConvertible, Sendable {
+    /// What does not fit, in words for the log and the status of the group.
     package var description: String
     init(_ description: String) { self.description = description }
 }

@@ -77,14 +77,18 @@ package struct FeatureLevels: Sendable {
 /// An entry of the log asks for what this build does not know. The replica stops before it; a build that knows it goes
 /// on from there. The entry is not damaged.
 package struct BuildTooOld: Error, Hashable, Sendable, CustomStringConvertible {
+    /// The group whose replica stops.
     package var group: GroupID
+    /// The first entry that is not applied; everything before it is.
     package var index: LogIndex
     /// The level that the entry asks for; nil where it does not say.
     package var needs: FeatureLevel?
+    /// The highest level that this build follows, as it was started.
     package var supported: FeatureLevel
     /// What was not understood.
     package var detail: String
 
+    /// What the entry needs and what this build follows, in words for operators.
     package var description: String {
         let need = needs.map { "feature level \($0)" } ?? "a feature level above \(supported) (\(detail))"
         return "this build is too old for what the log holds: entry \(index) of group \(group) needs \(need), and this "

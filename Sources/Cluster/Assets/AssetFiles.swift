@@ -306,6 +306,7 @@ package struct AssetCounts: Hashable, Sendable {
     package var missing: UInt64 = 0
     /// The first of these by their hashes, at most `missingFilesMax`.
     package var missingFiles: [AssetReference] = []
+    /// The most files that `missingFiles` names; `missing` counts all of them.
     package static let missingFilesMax = 20
     /// Bytes that were read to compare them with their hash.
     package var scrubbedBytes: UInt64 = 0

@@ -8,6 +8,8 @@ import Wire
 
 // What comes in from other nodes. Everything here is called on the lane's event loop.
 extension Lane: PeerTransportDelegate {
+    /// Judges the peer's data folder. Then tells the membership (`.request`) or the cores of shared groups (`.raft`)
+    /// that the peer can be reached.
     package func peerConnected(_ peer: PeerIdentity, channel: PeerChannel) {
         peers.judge(peer, isDialled: true)
         switch channel {
@@ -18,12 +20,16 @@ extension Lane: PeerTransportDelegate {
         }
     }
 
+    /// Judges the data folder of a peer that dialled this node; what a rejected peer sends is dropped.
     package func peerIntroduced(_ peer: PeerIdentity, channel: PeerChannel) { peers.judge(peer, isDialled: false) }
 
+    /// Compares the peer's clock with this node's, unless the peer is rejected.
+    /// - Parameter ahead: how far the peer's clock may be ahead of this node's, in milliseconds.
     package func peerClock(of node: NodeID, ahead: ClosedRange<Int64>) {
         if !peers.trust.rejects(node) { clockWatch.heard(node, ahead: ahead) }
     }
 
+    /// Tells the cores of shared groups that the connection broke; only the Raft channel counts.
     package func peerDisconnected(_ node: NodeID, channel: PeerChannel) {
         guard channel == .raft else { return }
         for (group, member) in replicas.members(on: node) {
@@ -33,6 +39,8 @@ extension Lane: PeerTransportDelegate {
         runner.finishTurn()
     }
 
+    /// Gives messages to the cores in order, as one turn of the lane. A message is dropped if the peer does not count,
+    /// if its group has no replica here, or if it has an entry larger than the log here takes.
     package func receiveRaft(_ messages: [PeerMessage], from node: NodeID) {
         guard !context.isStopping, peers.trust.accepts(node) else { return }
         let now = context.now
@@ -68,6 +76,8 @@ extension Lane: PeerTransportDelegate {
         return false
     }
 
+    /// Answers a `NodeRequest` with a `NodeReply`; from a rejected peer only `introduce` and `claim` are accepted.
+    /// - Parameter reply: called on any thread. A request that cannot be read is answered with `NodeReply.failed`.
     package func serve(
         _ request: [UInt8], from node: NodeID, channel: PeerChannel,
         reply: @escaping @Sendable (Result<[UInt8], PeerTransportError>) -> Void
@@ -89,12 +99,10 @@ extension Lane: PeerTransportDelegate {
             case .confer(let group, let request): reads.confer(request, of: group) { answer(NodeReply($0)) }
             case .tell(let message): services.tell(message, from: node, answer)
             case .inquire(let question): services.inquire(question, of: settings.nodeID, answer)
-            case .catchUp:
-                reads.catchUp { answer($0 ? .done([]) : .unavailable("the directory's leader cannot be asked")) }
+            case .catchUp: reads.catchUp { answer($0 ? .done([]) : .unavailable("the directory cannot be asked")) }
             case .snapshot(let chunk): snapshots.receive(chunk, from: node, reply: answer)
             case .members(let group): members.list(of: group) { answer(NodeReply($0)) }
-            case .stateHash(let group, let index):
-                scrubber.stateHash(of: group, at: index) { answer(NodeReply($0)) }
+            case .stateHash(let group, let index): scrubber.stateHash(of: group, at: index) { answer(NodeReply($0)) }
             case .distrust(let group, let replica, let index):
                 health.distrust(group, replica, at: index)
                 answer(.done([]))
@@ -102,8 +110,7 @@ extension Lane: PeerTransportDelegate {
                 answer(health.condition(of: group).map { .done($0.encoded()) } ?? .notLeader(hint: nil))
             case .holdAsset, .readAsset, .followUpload, .readUpload:
                 ask(assets, answer) { $0.serve(request, from: node, answer) { replicas[$0]?.applier.level } }
-            case .introduce(let introduction):
-                ask(host, answer) { $0.greet(introduction, from: node, reply: answer) }
+            case .introduce(let introduction): ask(host, answer) { $0.greet(introduction, from: node, reply: answer) }
             case .claim(let incarnation, let previous):
                 ask(host, answer) { $0.claim(incarnation, previous: previous, for: node, reply: answer) }
             }
@@ -123,7 +130,6 @@ extension Lane: PeerTransportDelegate {
                 + "(\(error)): upgrade it, or wait until another node leads")
     }
 
-    /// Answers a question about files.
     /// Has a part of the node answer that is there once the node has started.
     private func ask<Part>(_ part: Part?, _ answer: (NodeReply) -> Void, _ body: (Part) -> Void) {
         guard let part else { return answer(.unavailable("node \(settings.nodeID) is starting")) }

@@ -279,14 +279,23 @@ extension Replica {
 
 /// What a node tells of one of its replicas.
 package struct ReplicaStatus: Sendable {
+    /// The group of the directory or of a shard.
     package var group: GroupID
+    /// The replica's id, which holds its node and generation.
     package var id: ReplicaID
+    /// What the replica is doing in the current term.
     package var role: Role
+    /// The latest term that the replica has seen.
     package var term: Term
+    /// The leader of that term; nil while it is unknown.
     package var leader: ReplicaID?
+    /// Everything up to here is committed, as far as this replica knows.
     package var commitIndex: LogIndex
+    /// Everything up to here is in the replica's database, which need not be synced yet.
     package var appliedIndex: LogIndex
+    /// The last entry of the replica's log, durable or not.
     package var lastLog: LogPosition
+    /// Why the replica cannot apply, is damaged or refused an append, in words; nil if nothing is wrong.
     package var applyFailure: String?
     /// At which the group's commands are applied here.
     package var level: FeatureLevel

@@ -10,6 +10,9 @@ import Wire
 /// It has checksums of its own: hashing finds what else is damaged, but by this row the log is cut and followers are
 /// counted.
 package enum AppliedRow {
+    /// Makes the row, at position zero and the first feature level, and the table of state hashes. Runs in the
+    /// transaction that makes the group's tables.
+    /// - Parameter configuration: the members that the group begins with.
     package static func create(in db: Database, configuration: RaftCore.Configuration) throws {
         try db.execute(
             sql: """
@@ -83,6 +86,7 @@ package enum AppliedRow {
         return LogPosition(index: LogIndex(UInt64(bitPattern: index)), term: Term(UInt64(bitPattern: term)))
     }
 
+    /// Moves the row to the last entry whose changes are in the open transaction.
     package static func setPosition(_ position: LogPosition, in db: Database) throws {
         let statement = try db.cachedStatement(sql: "UPDATE applied SET log_index = ?, term = ?, position_sum = ?")
         let (index, term) = (Int64(bitPattern: position.index.rawValue), Int64(bitPattern: position.term.rawValue))

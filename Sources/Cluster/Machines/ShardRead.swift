@@ -76,7 +76,9 @@ package enum ShardRead: Sendable {
 
     /// How records are rendered.
     package struct Rendering: Hashable, Sendable {
+        /// The fields to write; nil is all, and an empty list is no field.
         package var desiredKeys: [String]?
+        /// Whether INT64, DOUBLE and TIMESTAMP values are written as strings.
         package var numbersAsStrings: Bool
         /// How files are shown.
         package var assets: AssetRendering
@@ -105,9 +107,13 @@ package enum ShardRead: Sendable {
 
     /// Records of one zone by name, rendered one by one.
     package struct RecordLookup: Sendable {
+        /// The zone of all items.
         package var zone: ZoneKey
+        /// The schema version that the node which asks holds; a shard with a lower one answers `needsSchema`.
         package var schemaVersion: UInt64
+        /// Whose permissions decide about the zone, and about each record.
         package var caller: Caller
+        /// The names in the order of the answer, at most `Limits.recordsPerPageMax`.
         package var items: [(name: String, rendering: Rendering)]
 
         package init(
@@ -169,6 +175,7 @@ package enum ShardRead: Sendable {
 
 /// A list that a shard answers with.
 package struct ShardList<Element: WireCodable & Sendable>: Sendable, WireMessage {
+    /// In an order that the read defines.
     package var elements: [Element]
 
     package init(_ elements: [Element]) { self.elements = elements }
@@ -256,6 +263,7 @@ package enum ReadAnswer: Hashable, Sendable, WireCodable {
 
 /// What a shard found. The request defines what is in it.
 package struct ShardAnswer: Hashable, Sendable {
+    /// Encoded or JSON, as the case of `ShardRead` says.
     package var bytes: [UInt8]
     /// Where to go on: a query's cursor or a feed's token.
     package var cursor: [UInt8]?

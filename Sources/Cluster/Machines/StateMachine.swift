@@ -65,6 +65,7 @@ package struct DirectoryBehind: Error {
 }
 
 extension StateMachine {
+    /// Does nothing: for a machine whose tables have one version.
     package func upgradeTables(in db: Database) throws {}
 
     /// The same of what a log entry would hold. Such an entry would stop this replica.
@@ -88,9 +89,12 @@ extension StateMachine {
             return error.isOfNewerBuild ? error : nil
         }
     }
+    /// Nil: for a machine without work of its own.
     package func maintenance(now: Int64, at level: FeatureLevel, random: () -> UInt64) -> [UInt8]? { nil }
 
+    /// Does nothing.
     package func raise(from old: FeatureLevel, to level: FeatureLevel, in db: Database) throws {}
+    /// Does nothing.
     package func findWork(now: Int64, in db: Database) throws {}
     /// How many effects on other groups wait to be delivered.
     package var waitingEffects: Int { 0 }

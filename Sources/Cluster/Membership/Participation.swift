@@ -84,7 +84,9 @@ final class Participation: Sendable {
 
 /// The members of a group, as its leader has them in force.
 package struct GroupMembers: Hashable, Sendable, WireMessage {
+    /// The replica that answered, after it made sure that it still leads.
     package var leader: ReplicaID
+    /// The latest configuration in the leader's log.
     package var configuration: Configuration
     /// Whether the configuration is known to be committed.
     package var isCommitted: Bool
@@ -97,7 +99,9 @@ package struct GroupMembers: Hashable, Sendable, WireMessage {
 
     /// How far a member is behind.
     package struct Lag: Hashable, Sendable, WireMessage {
+        /// A voter or learner other than the leader.
         package var replica: ReplicaID
+        /// How many entries at the end of the leader's log the member has not acknowledged as durable.
         package var missingEntries: UInt64
 
         package static var blank: Self { GroupMembers.Lag(replica: ReplicaID(0), missingEntries: 0) }

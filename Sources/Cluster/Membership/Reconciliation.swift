@@ -95,7 +95,9 @@ final class Placement: Sendable {
 package struct ReplicaPlan: Hashable, Sendable {
     /// A replica on this node.
     package struct Place: Hashable, Sendable {
+        /// The group of the directory or of a shard.
         package var group: GroupID
+        /// The generation by the map; 0 for the replicas that a cluster is made with.
         package var generation: UInt64
     }
 

@@ -8,7 +8,9 @@ package import Wire
 
 /// What a node says of its replica of a group to another one, whose own is damaged.
 package struct ReplicaCondition: Hashable, Sendable, WireMessage {
+    /// The replica of the answering node; the asking node ignores one that its map does not name.
     package var replica: ReplicaID
+    /// Everything up to here is in the replica's database.
     package var applied: LogIndex
     /// Whether the last entry that it was given could be applied.
     package var applies: Bool
@@ -48,6 +50,7 @@ package struct ReplicaCondition: Hashable, Sendable, WireMessage {
 /// on what is lost, however many replicas are damaged at the same time. And it is exchanged only where another one is
 /// known to be sound: were all, for a fault that they share, nothing would be left.
 package struct ReplicaDamage: Sendable {
+    /// The error that showed the damage, for the log and the status of the group.
     package var error: any Error
     /// What the replica cannot do.
     package var kind: Kind

@@ -24,6 +24,7 @@ package struct Standing: Hashable, Sendable, WireMessage {
         case undecided = 7
     }
 
+    /// The answering node's judgement of the asking node's data folder.
     package var verdict: Verdict
     /// The number of the answering node's data folder.
     package var incarnation: UInt64
@@ -38,10 +39,13 @@ package struct Standing: Hashable, Sendable, WireMessage {
 
     /// An entry that a replica said it has on its disk.
     package struct Acknowledged: Hashable, Sendable, WireMessage {
+        /// The group whose log has the entry.
         package var group: GroupID
+        /// A replica on the asking node.
         package var replica: ReplicaID
         /// Of the leader to whom it was said.
         package var term: Term
+        /// The last entry that was acknowledged; all entries before it were, too.
         package var index: LogIndex
 
         /// Whether a replica of this state has lost what it acknowledged. In a later term than the leader's the entry
@@ -133,7 +137,9 @@ struct OldCopy: Error, CustomStringConvertible {
 
 /// What this node remembers of a peer's data folder.
 package struct KnownPeer: Codable, Hashable, Sendable {
+    /// The number of the peer's data folder when it was last welcome.
     package var incarnation: UInt64
+    /// The number of the peer's start on that folder: a count in the upper 32 bits, a random number in the lower.
     package var bootCounter: UInt64
 }
 

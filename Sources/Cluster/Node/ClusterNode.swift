@@ -14,10 +14,13 @@ import Wire
 /// A cluster of one node is the same thing with groups of one voter.
 package final class ClusterNode: Sendable {
     private let parts: NodeParts
+    /// What the node was opened with; its timers count into `metrics`.
     package let settings: NodeSettings
+    /// This node's copy of the directory, which may be behind the leader's (`requireDirectory`). Any thread.
     package var directory: DirectoryMachine { parts.keeper.directory }
     /// Seals and opens encrypted fields.
     package var vault: FieldVault { parts.keeper.vault }
+    /// Brings requests to the leaders of their groups.
     package let router: Router
     /// Rings for what apply changes on this node.
     package var changes: ChangeBell { parts.keeper.changes }
@@ -28,6 +31,7 @@ package final class ClusterNode: Sendable {
     var keeper: ReplicaKeeper { parts.keeper }
     var lane: Lane { parts.lane }
     var log: RaftLog { parts.keeper.log }
+    /// The clocks, threads, randomness and network that the node runs on.
     package var platform: any NodePlatform { parts.platform }
     let transport: any PeerNetwork
     var workers: [any SerialQueue] { parts.keeper.workers }
@@ -161,6 +165,7 @@ package final class ClusterNode: Sendable {
     /// The time by which a request that begins now is answered.
     package func deadline() -> Deadline { deadline(milliseconds: settings.requestDeadlineMilliseconds) }
 
+    /// The time by which a request that begins now is answered, on the clock that counts suspension.
     package func deadline(milliseconds: UInt64) -> Deadline { platform.deadline(milliseconds: milliseconds) }
 
     /// Makes the cluster's map known to the directory, whichever node comes first, and ends a restore that was begun.

@@ -34,7 +34,7 @@ final class NodeFolder: Sendable {
         if identity.formatVersion == NodeIdentity.formatBeforeGenerations {
             identity.found(by: configured)
         }
-        // Durable before anything is opened: an older program must not write to what this one has changed.
+        // Durable before a database is opened: an older program must not write to what this one has changed.
         identity.formatVersion = NodeIdentity.currentFormatVersion
         // The low half is random, so that two starts with the same count, one of them from an old image, are told
         // apart.
@@ -158,14 +158,20 @@ extension NodeIdentity {
 /// the node speaks to anyone, so that its peers can tell a folder that was lost, or an old image of it, from the one
 /// they know.
 package struct NodeIdentity: Codable, Hashable, Sendable {
+    /// The format that this build writes; it reads all from `formatBeforeGenerations` on.
     package static let currentFormatVersion = 6
     /// The last format without generations: its replicas are those that the cluster was made with.
     static let formatBeforeGenerations = 3
 
+    /// The cluster that the folder belongs to; a node of any other cluster does not start on it.
     package var clusterID: String
+    /// The node that the folder belongs to; no other node starts on it.
     package var nodeID: UInt64
+    /// The format of the folder as a whole; each start raises it to `currentFormatVersion` before it opens a database.
     package var formatVersion: Int
+    /// Random, below 2^63 and never 0; made with the folder.
     package var incarnation: UInt64
+    /// The number of starts in the upper 32 bits, and a random number for each start in the lower.
     package var bootCounter: UInt64
     /// The map that this node last promised to found a cluster by, encoded; it goes when the cluster is founded.
     var promise: Data?
@@ -203,6 +209,7 @@ package struct NodeIdentity: Codable, Hashable, Sendable {
 
 /// Why a node cannot start, in words for its operator.
 package struct NodeStartError: Error, CustomStringConvertible, Sendable {
+    /// What is wrong, where, and what to do about it.
     package var description: String
     package init(_ description: String) { self.description = description }
 }

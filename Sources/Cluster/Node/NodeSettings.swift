@@ -7,6 +7,7 @@ package import Telemetry
 
 /// What a node must be told to run.
 package struct NodeSettings: Sendable {
+    /// The id of this node; the node does not start unless `nodes` has it.
     package var nodeID: NodeID
     /// Random, the same on every node of a cluster.
     package var clusterID: String
@@ -16,6 +17,7 @@ package struct NodeSettings: Sendable {
     package var nodes: [ClusterMap.Node]
     /// Where the peer port listens; nodes are dialled at the addresses of `nodes`.
     package var peerListenHost: String
+    /// The PEM files with which connections between nodes are authenticated, in both directions.
     package var tls: PeerTLS
     /// What is watched for certificates that are about to expire.
     package var certificates: [CertificateFile]
@@ -29,8 +31,12 @@ package struct NodeSettings: Sendable {
     package var featureLevels = FeatureLevel.supported
     /// Counts only when the cluster is made.
     package var shardCount = 16
+    /// Counts only when the cluster is made; a shard has fewer replicas while there are fewer nodes.
     package var replicasPerShard = 3
+    /// `RaftSettings.electionTimeoutMilliseconds` of a group's preferred leader; half as much again for other replicas.
+    /// At least two heartbeat intervals, and the same on every node, since leases depend on it.
     package var electionTimeoutMilliseconds: UInt64 = 600
+    /// How often an idle leader sends heartbeats, at multiples of the interval; the same on every node.
     package var heartbeatIntervalMilliseconds: UInt64 = 100
     /// For how long a node relies on what it knows of the directory; the same on every node, and a change of the
     /// directory takes that long when a node cannot be reached.
@@ -43,6 +49,7 @@ package struct NodeSettings: Sendable {
     package var metrics = MetricsRegistry()
     /// What records the traces of its requests; nil: nothing does.
     package var tracer: NodeTracer?
+    /// The options of the raft log; the node sets `haltsAfterRefusal`, `scheduling`, `timers` and `random` itself.
     package var log = RaftLogOptions()
     /// The limits of each replica's core; its times and turns are set for each.
     package var raft = RaftSettings()
@@ -50,8 +57,11 @@ package struct NodeSettings: Sendable {
     package var commandBytesMax = Entry.commandBytesMax
     /// Room on the disk that is kept for when there is no other, beside the log's reserve segment.
     package var spaceReserveBytes = 8 << 20
+    /// How committed entries are applied; the node sets `timers` itself.
     package var apply = ApplySettings()
+    /// When changes move from the WALs into the databases.
     package var checkpoint = CheckpointSettings()
+    /// The limits and intervals of work with the files that records name.
     package var assets = AssetSettings()
     /// How often a part of a group's state is compared over its replicas, in milliseconds.
     package var scrubIntervalMilliseconds: UInt64 = 10_000
@@ -113,6 +123,7 @@ package struct ApplySettings: Sendable {
     package var workers = 2
     /// How far a follower may stay behind in order to apply in larger transactions.
     package var followerDelayMilliseconds: UInt64 = 100
+    /// Committed entries at which a follower applies before that delay is over.
     package var followerEntriesMax: UInt64 = 2_000
     /// Entries that may wait for an applier in memory.
     package var backlogEntriesMax: UInt64 = 10_000

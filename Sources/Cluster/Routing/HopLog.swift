@@ -97,8 +97,10 @@ package final class HopLog: Sendable {
 /// The request that a task works for: what its id is, and which other nodes had a part in it, so that an error can be
 /// found in the log of each.
 package final class RequestTrace: Sendable {
+    /// The trace of the request that the current task works for; nil outside of a request.
     @TaskLocal package static var current: RequestTrace?
 
+    /// The request's `UUIDv7` as text, by which the logs of all nodes name it.
     package let id: String
     /// Its place in a trace, recorded or not; nil where it has none.
     package let place: TraceContext?

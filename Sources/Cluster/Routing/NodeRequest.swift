@@ -258,6 +258,7 @@ extension NodeReply: WireUnion {
 
 /// What is too large to be passed between nodes, or to be kept by them. Asking for the same again does not help.
 package struct Oversize: Hashable, Sendable, WireMessage {
+    /// Which message is too large, and with it whether the request was carried out.
     package enum Part: UInt64, Sendable {
         /// What was asked; nothing was done.
         case request = 1
@@ -269,6 +270,7 @@ package struct Oversize: Hashable, Sendable, WireMessage {
     package var part: Part
     /// Encoded.
     package var bytes: Int
+    /// The limit that was exceeded, in bytes: of a command or of a frame.
     package var bytesMax: Int
 
     package init(_ part: Part, bytes: Int, bytesMax: Int) {
@@ -304,9 +306,13 @@ package protocol NodeServices: Sendable {
 /// This node's lead of a group at one moment. Another node may lead in a later term already, for as long as an election
 /// takes.
 package struct Leadership: Hashable, Sendable {
+    /// The group that this node leads.
     package var group: GroupID
+    /// The term of the lead.
     package var term: Term
+    /// When this node became the leader, on its clock that counts suspension.
     package var since: MonotonicTime
+    /// When the request is handed to the services, on the same clock.
     package var now: MonotonicTime
 }
 

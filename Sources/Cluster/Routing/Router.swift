@@ -241,7 +241,9 @@ package final class Router: Sendable {
                 leaders.denied(by: node, hint: hint?.node, of: group)
                 if let hint, hint.node != node, tries % 4 != 0 { continue }
             case .answered(.failure(.superseded)): continue
-            case .answered(.failure(.outcomeUnknown(let reason))) where !isWrite: lastReason = reason
+            case .answered(.failure(.outcomeUnknown(let reason))):
+                if isWrite { throw .outcomeUnknown(reason) }
+                lastReason = reason
             case .answered(.failure(let error)): throw Self.refusal(error, by: node, leading: group)
             case .notSent:
                 lastReason = "node \(node) cannot be reached"

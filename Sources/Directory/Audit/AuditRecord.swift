@@ -12,7 +12,9 @@ package struct AuditRecord: Hashable, Sendable, WireMessage {
     package var sequence: UInt64
     /// 32 bytes; zeros before the first record.
     package var previousHash: [UInt8]
+    /// What the record tells, with texts no longer than the log keeps.
     package var event: AuditEvent
+    /// 32 bytes; equal to `expectedHash` unless the chain is broken at this record.
     package var hash: [UInt8]
 
     /// What the first record follows.
@@ -96,6 +98,7 @@ package enum AuditLog: String, Hashable, Sendable, CaseIterable, WireValue {
 
 /// Some records of the audit log, one after the other.
 package struct AuditPage: Hashable, Sendable, WireMessage {
+    /// Ascending by number; empty where the log has no later record.
     package var records: [AuditRecord]
     /// Whether more follow.
     package var moreComing: Bool
@@ -172,6 +175,7 @@ package struct AuditOrigin: Hashable, Sendable, WireMessage {
 
 /// Something that was done or refused, as the audit log shows it, without secrets.
 package struct AuditEvent: Hashable, Sendable, WireMessage {
+    /// Who caused it, with the request, the address and the time.
     package var origin: AuditOrigin
     /// Such as `token.create` or `sign-in`.
     package var action: String

@@ -17,6 +17,8 @@ package enum DirectoryTables {
     /// Records and tokens that one `purge` removes at most, of each.
     static let purgedMax = 500
 
+    /// Creates the tables and indexes in a new database; the tables of `AuditLog.requests` come with its first record.
+    /// - Throws: `DatabaseError` where a table exists already, or on an I/O error.
     package static func create(in db: Database) throws {
         try db.execute(
             sql: """

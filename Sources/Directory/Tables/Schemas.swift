@@ -5,7 +5,9 @@ import Wire
 
 /// Whose schema.
 package struct SchemaKey: Hashable, Sendable {
+    /// The container's name, compared by its bytes.
     @Bytewise package var container: String
+    /// The environment: development and production have schemas and versions of their own.
     package var environment: Environment
 
     package init(container: String, environment: Environment) {
@@ -21,7 +23,9 @@ package struct SchemaKey: Hashable, Sendable {
 
 /// A schema and its version, which grows by one with every change.
 package struct VersionedSchema: Hashable, Sendable {
+    /// From 1; 0 where the directory has no schema for the key.
     package var version: UInt64
+    /// All roles and record types of this version.
     package var schema: Schema
     /// How often the environment was reset, which only development can be: a shard that learns of a greater one empties
     /// the environment's databases.

@@ -224,6 +224,7 @@ package struct PeerBuild: Hashable, Sendable {
 
 /// What a node says of itself that changes while it runs.
 package struct PeerPresence: Hashable, Sendable {
+    /// The running program; its least feature level rises with the cluster's.
     package var build: PeerBuild
     /// The node's clock, in milliseconds since 1970.
     package var wallMilliseconds: Int64

@@ -50,6 +50,7 @@ extension Scope: WireCoded {
 }
 
 extension Reference.Action: WireCoded, CaseIterable {
+    /// All actions, in the order of their numbers on disk.
     package static let allCases: [Reference.Action] = [.none, .deleteSelf, .validate]
 
     var wireCode: UInt64 {

@@ -32,18 +32,22 @@ package struct JSONWriter: Sendable {
         bytes.append(contentsOf: rendered)
     }
 
+    /// Opens an object as the next value; `endObject` closes it.
     package mutating func beginObject() {
         separate()
         bytes.append(UInt8(ascii: "{"))
     }
 
+    /// Closes the object that was opened last; the caller makes sure that one is open.
     package mutating func endObject() { bytes.append(UInt8(ascii: "}")) }
 
+    /// Opens an array as the next value; `endArray` closes it.
     package mutating func beginArray() {
         separate()
         bytes.append(UInt8(ascii: "["))
     }
 
+    /// Closes the array that was opened last; the caller makes sure that one is open.
     package mutating func endArray() { bytes.append(UInt8(ascii: "]")) }
 
     /// The key of the member whose value comes next.
@@ -52,16 +56,19 @@ package struct JSONWriter: Sendable {
         bytes.append(UInt8(ascii: ":"))
     }
 
+    /// Writes `null` as the next value.
     package mutating func null() {
         separate()
         bytes.append(contentsOf: "null".utf8)
     }
 
+    /// Writes `true` or `false` as the next value.
     package mutating func bool(_ value: Bool) {
         separate()
         bytes.append(contentsOf: value ? "true".utf8 : "false".utf8)
     }
 
+    /// A whole number with all its digits, also above 2^53, where JavaScript loses some.
     package mutating func integer(_ value: Int64) {
         separate()
         digits(value)
@@ -74,6 +81,7 @@ package struct JSONWriter: Sendable {
         bytes.append(contentsOf: value.description.utf8)
     }
 
+    /// Text in quotation marks; only quotation marks, backslashes and bytes below 0x20 are escaped.
     package mutating func string(_ value: String) {
         separate()
         bytes.append(UInt8(ascii: "\""))
@@ -166,26 +174,31 @@ package struct JSONWriter: Sendable {
         endArray()
     }
 
+    /// A member of the open object whose value is text.
     package mutating func member(_ key: String, _ value: String) {
         self.key(key)
         string(value)
     }
 
+    /// A member of the open object whose value is `true` or `false`.
     package mutating func member(_ key: String, _ value: Bool) {
         self.key(key)
         bool(value)
     }
 
+    /// A member of the open object whose value is a whole number, with all its digits.
     package mutating func member(_ key: String, integer value: Int64) {
         self.key(key)
         integer(value)
     }
 
+    /// A member of the open object whose value is a number; null if it is infinite or NaN.
     package mutating func member(_ key: String, number value: Double) {
         self.key(key)
         number(value)
     }
 
+    /// A member of the open object whose value is a whole document.
     package mutating func member(_ key: String, _ value: JSONValue) {
         self.key(key)
         self.value(value)

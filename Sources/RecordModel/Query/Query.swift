@@ -2,8 +2,11 @@ package import Wire
 
 /// What a client looks for: records of one type for which every filter holds, in an order.
 package struct Query: Hashable, Sendable, WireMessage {
+    /// The name of the one record type that is searched.
     package var recordType: String
+    /// Conditions that must all hold; if empty, every record of the type matches.
     package var filters: [Filter]
+    /// The most significant key first; ties are broken by the record's id.
     package var sorts: [Sort]
 
     package init(recordType: String, filters: [Filter] = [], sorts: [Sort] = []) {
@@ -26,6 +29,7 @@ package struct Filter: Hashable, Sendable, WireMessage {
     /// Nil, with `containsAllTokens` and `containsAnyTokens` only, stands for every searchable field of the record
     /// type.
     package var field: String?
+    /// How the field's value must compare with `value`.
     package var comparator: Comparator
     /// A list for `in`, `notIn` and the comparators with all or any values of a list; else a scalar.
     package var value: FieldValue
@@ -74,9 +78,11 @@ package enum Comparator: String, Hashable, Sendable, CaseIterable, WireValue {
     case notListMemberBeginsWith = "NOT_LIST_MEMBER_BEGINS_WITH"
 }
 
-/// One key of an order; records without the field come first when ascending.
+/// One key of an order; records without the field come first when ascending, and last where it is by distance.
 package struct Sort: Hashable, Sendable, WireMessage {
+    /// The field's name in the schema, such as `___createTime` for a system field.
     package var field: String
+    /// Whether the least value, or the shortest distance, comes first.
     package var isAscending: Bool
     /// For a location field, and only there: the order is by distance from this place.
     package var relativeLocation: Location?

@@ -89,8 +89,10 @@ package struct SchemaError: Error, Hashable, Sendable, CustomStringConvertible {
     package var line: Int
     /// From 1, in Unicode scalars; a tab counts as one.
     package var column: Int
+    /// What was wrong and what to do, without the place.
     package var message: String
 
+    /// The message after its line and column.
     package var description: String { "line \(line), column \(column): \(message)" }
 }
 

@@ -12,6 +12,7 @@ package struct Schema: Hashable, Sendable, WireMessage {
         self.types = types.sorted { $0.name.precedes($1.name) }
     }
 
+    /// The record type of this name, by linear search; nil if the schema has no such type.
     package func type(named name: String) -> RecordType? {
         types.first { $0.name == name }
     }
@@ -41,9 +42,11 @@ package struct Schema: Hashable, Sendable, WireMessage {
 
 /// One record type of a schema.
 package struct RecordType: Hashable, Sendable, WireMessage {
+    /// The type's name, unique within its schema.
     package var name: String
     /// Sorted by name in byte order, system fields among them where they carry an index.
     package var fields: [FieldDefinition]
+    /// What roles may do with the type's records; only a normalized schema has one grant a role, sorted by role.
     package var grants: [Grant]
     /// The version of the schema in which the type came, or came again; see `FieldDefinition.addedIn`.
     package var addedIn: UInt64
@@ -56,6 +59,7 @@ package struct RecordType: Hashable, Sendable, WireMessage {
         self.addedIn = addedIn
     }
 
+    /// The field of this name, by linear search; nil if it is not listed, as a system field without an index is not.
     package func field(named name: String) -> FieldDefinition? {
         fields.first { $0.name == name }
     }
@@ -94,8 +98,11 @@ package struct RecordType: Hashable, Sendable, WireMessage {
 
 /// One field of a record type.
 package struct FieldDefinition: Hashable, Sendable, WireMessage {
+    /// The field's name, unique within its record type; names of system fields begin with `___`.
     package var name: String
+    /// The type of its values; a change of schema can only add the preferred kind of a `NUMBER`.
     package var type: FieldType
+    /// What the field's index serves; empty if the field has no index.
     package var indexes: IndexOptions
     /// The schema version that added the field, or added it again after it was dropped: shards with an earlier version
     /// hold values of another field of this name. Set by the directory from `FeatureLevel.datedFields` on; else 0, as
@@ -110,6 +117,7 @@ package struct FieldDefinition: Hashable, Sendable, WireMessage {
         self.addedIn = addedIn
     }
 
+    /// Whether the name begins with `___`, as only the names of system fields do.
     package var isSystem: Bool { name.hasPrefix("___") }
 
     package static var blank: Self { FieldDefinition(name: "", type: .blank) }
@@ -129,6 +137,7 @@ package struct FieldDefinition: Hashable, Sendable, WireMessage {
 
 /// What a field's index serves.
 package struct IndexOptions: OptionSet, Hashable, Sendable, WireOptions {
+    /// The bits as they are on disk; a bit never changes its meaning.
     package var rawValue: UInt8
     package init(rawValue: UInt8) { self.rawValue = rawValue }
     /// Equality, membership, "all records of the type" on `___recordID`.
@@ -145,7 +154,9 @@ package struct IndexOptions: OptionSet, Hashable, Sendable, WireOptions {
 
 /// What a role may do with records of a type in the public database.
 package struct Grant: Hashable, Sendable, WireMessage {
+    /// One of `SchemaRules.systemRoles`, or a role that the schema defines.
     package var role: String
+    /// What the role may do; a grant of nothing has no effect.
     package var permissions: Permissions
 
     package init(role: String, permissions: Permissions) {
@@ -165,10 +176,14 @@ package struct Grant: Hashable, Sendable, WireMessage {
 
 /// Create, read and write (update and delete), each on its own.
 package struct Permissions: OptionSet, Hashable, Sendable, WireOptions {
+    /// The bits as they are on disk; a bit never changes its meaning.
     package var rawValue: UInt8
     package init(rawValue: UInt8) { self.rawValue = rawValue }
+    /// Make records of the type.
     package static let create = Permissions(rawValue: 1)
+    /// Get records of the type, by name or by query.
     package static let read = Permissions(rawValue: 2)
+    /// Update and delete records of the type.
     package static let write = Permissions(rawValue: 4)
     /// All that this build knows.
     static let all: Permissions = [.create, .read, .write]
@@ -187,6 +202,7 @@ package enum SystemField: String, CaseIterable, Sendable {
     case parent = "___parent"
     case recordID = "___recordID"
 
+    /// The type that the system gives the field; a schema that states another one is refused.
     package var type: FieldType {
         switch self {
         case .createTime, .modTime: FieldType(.timestamp)

@@ -123,10 +123,11 @@ package enum SchemaChange: Hashable, Sendable, CustomStringConvertible {
 
 /// A difference between two schemas that no step bridges, and why.
 package struct SchemaRefusal: Hashable, Sendable, CustomStringConvertible {
-    /// `Type` or `Type.field`.
+    /// `Type` or `Type.field`, or `schema` for the whole.
     package var subject: String
     /// What is wrong and what to do.
     package var reason: String
 
+    /// What the refusal is about, then the reason.
     package var description: String { "\(subject): \(reason)" }
 }

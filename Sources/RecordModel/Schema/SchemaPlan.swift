@@ -17,7 +17,9 @@ package struct SchemaPlan: Hashable, Sendable {
         case additiveExceptGrants
     }
 
+    /// The steps in the order in which they must be performed, all of them or not at all.
     package private(set) var changes: [SchemaChange] = []
+    /// Why the plan cannot be performed; empty if it can.
     package private(set) var refusals: [SchemaRefusal] = []
     /// The removals that are not performed, by the mode or because the container needs what would go.
     package private(set) var kept: [SchemaChange] = []

@@ -4,6 +4,7 @@
 /// name from outside that is a key in memory and on disk must be one key in both, so it is kept as this.
 @propertyWrapper
 package struct Bytewise: Hashable, Comparable, Sendable {
+    /// The text as it was given, never normalized.
     package var wrappedValue: String
 
     /// What `$name` is: the name as it is compared.
@@ -13,6 +14,7 @@ package struct Bytewise: Hashable, Comparable, Sendable {
 
     package init(_ text: some StringProtocol) { wrappedValue = String(text) }
 
+    /// Equal if all bytes of UTF-8 are; canonically equivalent texts may differ.
     package static func == (left: Self, right: Self) -> Bool {
         let (left, right) = (left.wrappedValue.utf8, right.wrappedValue.utf8)
         guard left.count == right.count else { return false }
@@ -22,8 +24,10 @@ package struct Bytewise: Hashable, Comparable, Sendable {
         return (inPlace ?? nil) ?? left.elementsEqual(right)
     }
 
+    /// Orders by bytes of UTF-8, as `String.precedes` does.
     package static func < (left: Self, right: Self) -> Bool { left.wrappedValue.precedes(right.wrappedValue) }
 
+    /// Hashes the bytes of UTF-8, then 0xFF, which ends the text.
     package func hash(into hasher: inout Hasher) {
         var text = wrappedValue
         text.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }

@@ -86,6 +86,7 @@ package enum ContainerLimit: String, Hashable, Sendable, CaseIterable, Comparabl
         case percent = "%"
     }
 
+    /// The unit of the limit's value, its default and its range.
     package var unit: Unit {
         switch self {
         case .requestsPerSecond, .requestsPer100kUsers, .requestsPerSecondMax, .keyValueRequestsPerSecond,
@@ -168,6 +169,7 @@ package enum ContainerLimit: String, Hashable, Sendable, CaseIterable, Comparabl
         }
     }
 
+    /// Orders limits by the names that administrators use.
     package static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
 }
 
@@ -177,6 +179,7 @@ package struct ContainerLimits: Hashable, Sendable {
 
     package init() {}
 
+    /// The value in force, in the limit's unit: what was set, else the standard value. Setting it checks no range.
     package subscript(_ limit: ContainerLimit) -> Int64 {
         get { values[limit] ?? limit.standard }
         set { values[limit] = newValue }

@@ -31,14 +31,18 @@
 /// | 10 | 0.1.0 | an administrator ends a user's lock-out |
 /// | 10 | 0.1.0 | an administrator has a test notification of a subscription entered into its user's log |
 /// | 10 | 0.1.0 | subscriptions by what a record must not have are found by what it has instead |
+/// | 11 | 0.1.0 | a notification has the time of its change, also where its reader's shard was quiet |
 ///
 /// What apply does in a new way gets the next number, a line here and a `static let`, and asks for it. A command, or a
 /// field of one, that a level brought is not proposed before the level is in force.
 package struct FeatureLevel: RawRepresentable, Hashable, Comparable, Sendable, CustomStringConvertible {
+    /// The level's number; 1 is the first.
     package var rawValue: UInt64
     package init(rawValue: UInt64) { self.rawValue = rawValue }
     package init(_ value: UInt64) { rawValue = value }
+    /// Orders levels by their number.
     package static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
+    /// The level's number in decimal digits.
     package var description: String { String(rawValue) }
 
     /// What every group begins with.

@@ -181,9 +181,11 @@ package struct Location: Hashable, Sendable, WireMessage {
 
 /// A pointer to a record of the same database.
 package struct Reference: Hashable, Sendable, WireMessage {
+    /// The target's name, unique within the target's zone.
     package var recordName: String
     /// The zone of the record; nil is the zone of the record that holds the reference.
     package var zone: ZoneID?
+    /// What a deletion of the target does to the holder; always `none` in queries and in a record's parent.
     package var action: Action
 
     package init(recordName: String, zone: ZoneID? = nil, action: Action = .none) {
@@ -230,8 +232,11 @@ package enum ScalarType: String, Hashable, Sendable, CaseIterable {
 
 /// The type of a field: a scalar or a list of scalars, encrypted or not.
 package struct FieldType: Hashable, Sendable, WireMessage {
+    /// The type of the value, or of each member of a list.
     package var scalar: ScalarType
+    /// Whether values are lists, whose members all have the type `scalar`.
     package var isList: Bool
+    /// Whether values are sealed before they get into the log; such a field has no index.
     package var isEncrypted: Bool
     /// For `number`: the kind that values take, `int64` or `double`, once it was stated.
     package var preferred: ScalarType?

@@ -15,9 +15,13 @@ package enum Scope: String, Hashable, Sendable, CaseIterable, WireValue {
 
 /// One database: public data has the owner `_public`, private data its user's record name.
 package struct DatabaseKey: Hashable, Sendable, WireMessage {
+    /// The container's name; `ContainerName` has the rule for it.
     @Bytewise package var container: String
+    /// Which of the container's stores; they share no records.
     package var environment: Environment
+    /// The kind of database; it decides what `owner` may be.
     package var scope: Scope
+    /// `publicOwner` for public data, else the owner's user record name.
     @Bytewise package var owner: String
 
     package init(container: String, environment: Environment, scope: Scope, owner: String) {
@@ -42,7 +46,9 @@ package struct DatabaseKey: Hashable, Sendable, WireMessage {
 
 /// One zone of one database: the unit that is hashed to a slot.
 package struct ZoneKey: Hashable, Sendable, WireMessage {
+    /// The database that the zone belongs to.
     package var database: DatabaseKey
+    /// The zone's name, unique within its database.
     @Bytewise package var name: String
 
     package init(database: DatabaseKey, name: String) {
@@ -69,6 +75,7 @@ package struct ZoneKey: Hashable, Sendable, WireMessage {
 
 /// A zone as clients name it within a database.
 package struct ZoneID: Hashable, Sendable, WireMessage {
+    /// 1 to 255 printable ASCII characters; the default zone's name if the client states none.
     package var name: String
     /// The user record name of the owner; nil is the caller.
     package var owner: String?

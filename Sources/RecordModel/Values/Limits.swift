@@ -75,8 +75,12 @@ package enum Limits {
     package static let notificationsMax: Int64 = 10_000
 
     // The key-value sidecar: one store per container and user.
+    /// Keys that have a value, in one store.
     package static let keysMax = 1024
+    /// UTF-8 bytes of one key; at least one.
     package static let keyBytesMax = 64
+    /// `PropertyValue.sizeBytes` of one value.
     package static let valueBytesMax = 1_048_576
+    /// `PropertyValue.sizeBytes` of all values of one store together; keys do not count.
     package static let storeBytesMax = 1_048_576
 }

@@ -17,7 +17,9 @@ package enum PropertyValue: Hashable, Sendable, WireCodable {
 
     /// One member of a dictionary.
     package struct Entry: Hashable, Sendable {
+        /// The key, unique within its dictionary by its bytes.
         package var key: String
+        /// A value of any kind; arrays and dictionaries may be nested up to `depthMax` in a store.
         package var value: PropertyValue
         package init(key: String, value: PropertyValue) {
             self.key = key

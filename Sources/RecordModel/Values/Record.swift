@@ -2,8 +2,11 @@ package import Wire
 
 /// The fields of a record, sorted by name in byte order; no name occurs twice and no value is null.
 package struct Fields: Hashable, Sendable, WireCodable {
+    /// One field that has a value.
     package struct Field: Hashable, Sendable {
+        /// The field's name in the schema; `___parent` for the record's parent.
         package var name: String
+        /// The value; that of an encrypted field is `.sealed` in commands and on disk.
         package var value: FieldValue
         package init(name: String, value: FieldValue) {
             self.name = name
@@ -11,6 +14,7 @@ package struct Fields: Hashable, Sendable, WireCodable {
         }
     }
 
+    /// All fields, in byte order of their names.
     package private(set) var all: [Field]
 
     package init() { all = [] }
@@ -25,6 +29,7 @@ package struct Fields: Hashable, Sendable, WireCodable {
     /// Fields that are sorted by name, no name twice, which the caller has made sure of.
     init(sorted fields: [Field]) { all = fields }
 
+    /// The value of the field of this name, by binary search; nil if it has no value. Setting nil removes the field.
     package subscript(name: String) -> FieldValue? {
         get {
             let position = lowerBound(name)
@@ -119,11 +124,17 @@ package struct Stamp: Hashable, Sendable, WireMessage {
 
 /// A record as it is stored.
 package struct Record: Hashable, Sendable, WireMessage {
+    /// The record's name, unique within its zone.
     package var name: String
+    /// The name of the record type, which no save changes.
     package var type: String
+    /// The record's version, which every change replaces.
     package var changeTag: ChangeTag
+    /// Who made the record, and when; later saves leave it as it is.
     package var created: Stamp
+    /// Who saved the record last, and when; equal to `created` in a new record.
     package var modified: Stamp
+    /// The fields that have values, the parent among them as `___parent`.
     package var fields: Fields
 
     package init(
@@ -154,7 +165,9 @@ package struct Record: Hashable, Sendable, WireMessage {
 /// The version of a record: the life of its zone and the zone's counter when the record last changed. Clients compare
 /// it for equality only.
 package struct ChangeTag: Hashable, Sendable, CustomStringConvertible, WireMessage {
+    /// The life of the zone; greater after the zone was deleted and made again, or restored.
     package var incarnation: UInt64
+    /// The zone's counter, which grows by one for each changed record.
     package var sequence: UInt64
 
     package init(incarnation: UInt64, sequence: UInt64) {

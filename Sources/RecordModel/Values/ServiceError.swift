@@ -58,7 +58,9 @@ package enum ErrorDetail: String, Hashable, Sendable, CaseIterable {
 
 /// An error as a client sees it: a code it knows, and a reason that says what was wrong, where, and what to do.
 package struct ServiceError: Error, Hashable, Sendable, WireMessage {
+    /// The kind of error, for programs; `detail` distinguishes errors that share a code.
     package var code: ErrorCode
+    /// What was wrong, where and what to do, for people; CloudKit's own words come first where it has any.
     package var reason: String
     /// Seconds after which a retry may help; nil where it does not.
     package var retryAfterSeconds: Double?

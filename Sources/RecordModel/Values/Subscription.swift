@@ -29,6 +29,7 @@ package struct Subscription: Hashable, Sendable {
 
     /// Unique among the user's subscriptions to databases of the scope.
     @Bytewise package var id: String
+    /// The kind of database that it looks at.
     package var scope: Scope
     /// What it looks at.
     package var kind: Kind
@@ -57,6 +58,7 @@ package struct Subscription: Hashable, Sendable {
 extension Subscription.Kind: WireValue {}
 
 extension Subscription.Firing: WireOptions {
+    /// The bits that this build knows; a strict reader refuses any others, and other readers drop them.
     package static let known = all
 }
 

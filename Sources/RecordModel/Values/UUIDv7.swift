@@ -59,6 +59,7 @@ package struct UUIDv7: Hashable, Comparable, Sendable {
     /// By time first.
     package static func < (left: Self, right: Self) -> Bool { (left.high, left.low) < (right.high, right.low) }
 
+    /// Sixteen bytes, the most significant first, so that keys made of them sort by time.
     package var bytes: [UInt8] {
         withUnsafeBytes(of: (high.bigEndian, low.bigEndian)) { Array($0) }
     }

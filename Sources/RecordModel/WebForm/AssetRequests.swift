@@ -151,6 +151,7 @@ package struct AssetResolver: Sendable {
 package struct AssetFault: Error, Hashable, Sendable {
     /// The member at fault.
     package var member: String
+    /// What is wrong with it, in words that follow its path in the error, such as `has expired`.
     package var problem: String
 
     /// - Parameter member: the one at fault, such as `receipt`.

@@ -3,6 +3,7 @@
 package struct FieldInput: Hashable, Sendable {
     /// The type as the client wrote it, if any.
     package var type: String?
+    /// The value as the client sent it, not yet converted; null clears a record's field.
     package var json: JSONValue
     /// Whether the client marks the value as encrypted.
     package var isEncrypted = false
@@ -21,7 +22,9 @@ extension FieldInput {
 
 /// A field that an operation names: its new value, or nil to clear it. The record's `parent` is the field `___parent`.
 package struct FieldChange: Hashable, Sendable {
+    /// The field's name in the schema.
     package var name: String
+    /// The new value, not yet converted to the schema's type; nil clears the field.
     package var value: FieldInput?
 }
 

@@ -132,6 +132,7 @@ package protocol WebRequest: Sendable {
 }
 
 extension WebRequest {
+    /// False: without a body the request is refused, unless its own type says otherwise.
     package static var isBodyOptional: Bool { false }
 
     /// Reads the request from the bytes of its body.

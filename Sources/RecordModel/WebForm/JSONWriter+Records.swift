@@ -296,7 +296,9 @@ extension JSONWriter {
 package struct UserIdentity: Hashable, Sendable {
     /// The user's record name in the container; nil hides it.
     package var userRecordName: String?
+    /// The first name that the account states; nil if not stated.
     package var givenName: String?
+    /// The last name that the account states; nil if not stated.
     package var familyName: String?
     /// How the user was asked for, which answers repeat.
     package var lookupInfo: LookupInfo?

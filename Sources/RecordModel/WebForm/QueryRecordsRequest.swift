@@ -1,6 +1,8 @@
 /// The body of records/query.
 package struct QueryRecordsRequest: WebRequest, Hashable {
+    /// What is searched; its values are converted once the schema is known.
     package var query: QueryInput
+    /// The zone to search unless `isZoneWide`; the default zone if the client names none.
     package var zoneID: ZoneID
     /// Whether every zone of the database is searched; false when the client names a zone.
     package var isZoneWide: Bool
@@ -10,6 +12,7 @@ package struct QueryRecordsRequest: WebRequest, Hashable {
     package var continuationMarker: String?
     /// The fields to return; nil is all.
     package var desiredKeys: [String]?
+    /// Whether the answer writes INT64, DOUBLE and TIMESTAMP values as strings.
     package var numbersAsStrings: Bool
     /// Whether the answer says how the query was run; an extension of ours.
     package var explains: Bool
@@ -33,15 +36,20 @@ package struct QueryRecordsRequest: WebRequest, Hashable {
 
 /// A query as a client sent it; `resolve(schema:zone:container:)` makes a `Query` of it.
 package struct QueryInput: Hashable, Sendable {
+    /// The record type as the client named it; `resolve` refuses `Users` and the types of sharing.
     package var recordType: String
+    /// Conditions that must all hold; at most `Limits.filtersMax`.
     package var filters: [FilterInput]
+    /// The most significant key first; at most `Limits.sortsMax`.
     package var sorts: [Sort]
 
     /// A filter whose value waits for the field's type.
     package struct FilterInput: Hashable, Sendable {
         /// A system field has its schema name, such as `___recordID`. Nil searches all searchable fields for words.
         package var field: String?
+        /// How the field's value must compare with `value`; `resolve` checks that the field can be compared so.
         package var comparator: Comparator
+        /// The value as the client sent it, not yet converted to the field's type.
         package var value: FieldInput
         /// Metres, above 0; there with `near` and only there.
         package var distance: Double?

@@ -1,5 +1,6 @@
 /// One operation of records/modify: what a client asks to be done to one record.
 package struct RecordOperation: Hashable, Sendable {
+    /// What to do, and whether the record must exist or have a certain version.
     package var kind: Kind
     /// 1 to 255 printable ASCII characters; nil, for `create` only, asks the server to make one.
     package var recordName: String?
@@ -33,6 +34,7 @@ package struct RecordOperation: Hashable, Sendable {
         package var checksTag: Bool { self == .update || self == .replace || self == .delete }
         /// Whether a missing record is created.
         package var mayCreate: Bool { self == .create || self == .forceUpdate || self == .forceReplace }
+        /// Whether the record is deleted; such an operation has neither a record type nor fields.
         package var isDelete: Bool { self == .delete || self == .forceDelete }
     }
 }
@@ -111,15 +113,21 @@ extension RecordOperation {
 
     /// A field and what it gets; nil clears it.
     package struct Value: Hashable, Sendable {
+        /// The field's name in the schema; `___parent` for the parent.
         package var name: String
+        /// A value of the schema's type; nil clears the field.
         package var value: FieldValue?
     }
 
     /// Where an operation is to happen.
     package struct Place: Hashable, Sendable {
+        /// The container's name.
         package var container: String
+        /// Saves may extend the schema in development only.
         package var environment: Environment
+        /// The kind of database; the public one takes no values of encrypted fields.
         package var scope: Scope
+        /// The record's zone; references to another zone are refused.
         package var zone: ZoneID
         /// Whether saves extend the schema; never in production.
         package let schemaGrows: Bool
@@ -195,11 +203,13 @@ extension RecordOperation {
 package struct ModifyRecordsRequest: WebRequest, Hashable {
     /// At most `Limits.operationsMax`; no two name the same record.
     package var operations: [RecordOperation]
+    /// The zone of every record; the default zone if the client names none.
     package var zoneID: ZoneID
     /// All or nothing; used in custom zones only.
     package var isAtomic: Bool
     /// The fields to return; nil is all.
     package var desiredKeys: [String]?
+    /// Whether the answer writes INT64, DOUBLE and TIMESTAMP values as strings; an operation may override it.
     package var numbersAsStrings: Bool
 
     package init(json: JSONValue) throws(ServiceError) {
@@ -235,6 +245,7 @@ package struct ModifyRecordsRequest: WebRequest, Hashable {
 package struct LookupRecordsRequest: WebRequest, Hashable {
     /// A record to look up.
     package struct Item: Hashable, Sendable {
+        /// 1 to 255 printable ASCII characters.
         package var recordName: String
         /// The fields to return; nil leaves it to the request.
         package var desiredKeys: [String]?
@@ -242,9 +253,11 @@ package struct LookupRecordsRequest: WebRequest, Hashable {
 
     /// At most `Limits.recordsPerPageMax`, in the order in which results must come; a name may occur twice.
     package var records: [Item]
+    /// The zone of every record; the default zone if the client names none.
     package var zoneID: ZoneID
     /// The fields to return; nil is all.
     package var desiredKeys: [String]?
+    /// Whether the answer writes INT64, DOUBLE and TIMESTAMP values as strings.
     package var numbersAsStrings: Bool
 
     package init(json: JSONValue) throws(ServiceError) {
@@ -299,6 +312,7 @@ package struct RecordVersionsRequest: WebRequest, Hashable {
 /// The body of records/changes, the older form of changes/zone for one zone; and what a client wants of one zone in
 /// changes/zone.
 package struct RecordChangesRequest: WebRequest, Hashable {
+    /// The zone to read, which the client must name, here or beside `zones`.
     package var zoneID: ZoneID
     /// Where the page before ended, as the server gave it; nil for the beginning.
     package var syncToken: String?
@@ -310,6 +324,7 @@ package struct RecordChangesRequest: WebRequest, Hashable {
     package var desiredRecordTypes: [String]?
     /// Newest first.
     package var isReverse: Bool
+    /// Whether the answer writes INT64, DOUBLE and TIMESTAMP values as strings.
     package var numbersAsStrings: Bool
 }
 

@@ -1,6 +1,8 @@
 /// How a client names a user: at least one of the three.
 package struct LookupInfo: Hashable, Sendable {
+    /// 1 to 320 bytes of UTF-8; ASCII capitals and small letters count as equal. Nil if not stated.
     package var emailAddress: String?
+    /// 1 to 320 bytes of UTF-8; finds nobody, because accounts have no phone numbers. Nil if not stated.
     package var phoneNumber: String?
     /// The user's record name in the container.
     package var userRecordName: String?

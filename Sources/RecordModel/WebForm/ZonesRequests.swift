@@ -20,7 +20,9 @@ package struct ZonesLookupRequest: WebRequest, Hashable {
 package struct ZonesModifyRequest: WebRequest, Hashable {
     /// One operation. That the default zone can be neither made nor deleted is the item's error, not the request's.
     package struct Operation: Hashable, Sendable {
+        /// Whether the zone is made or deleted.
         package var kind: Kind
+        /// The zone, whose name the client must state.
         package var zoneID: ZoneID
     }
 
@@ -138,6 +140,7 @@ package struct DatabaseChangesForm: WebRequest, Hashable {
     /// Zones wanted, 1 to `Limits.recordsPerPageMax`; more that a client asks for is capped.
     package var resultsLimit: Int
 
+    /// A request without a body starts at the beginning, with pages of the greatest size.
     package static let isBodyOptional = true
 
     package init(json: JSONValue) throws(ServiceError) {
@@ -156,6 +159,7 @@ package struct ZonesChangesForm: WebRequest, Hashable {
     /// Zones wanted, 1 to `Limits.recordsPerPageMax`; more that a client asks for is capped.
     package var resultsLimit: Int
 
+    /// A request without a body starts at the beginning, with pages of the greatest size.
     package static let isBodyOptional = true
 
     package init(json: JSONValue) throws(ServiceError) {

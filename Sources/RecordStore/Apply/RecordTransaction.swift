@@ -23,7 +23,7 @@ package final class RecordTransaction {
     private var storedTime: Int64
     /// The timestamp of the current command's changes.
     private(set) var stamp: Int64 = 0
-    /// The time of the last dated idempotency key whose outcome was forgotten; no later one may be applied again.
+    /// The time of the last dated idempotency key whose outcome was forgotten; only later ones may be applied.
     var forgotten: Int64
     private var storedForgotten: Int64
     var incarnationFloor: Int64

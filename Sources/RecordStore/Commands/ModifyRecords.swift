@@ -4,14 +4,17 @@ package import Wire
 
 /// Changes of records of one zone, made by one caller in one request.
 package struct ModifyRecords: Hashable, Sendable, WireMessage {
+    /// A custom zone must exist; a default zone is made by the first record that is saved in it.
     package var zone: ZoneKey
     /// The schema version under which the edge checked the values; apply refuses any other with `needsSchema`.
     package var schemaVersion: UInt64
+    /// Whose permissions apply, and whom the `modified` stamps of the saved records name.
     package var caller: Caller
     /// Milliseconds since 1970 by the clock of the node that made the command.
     package var time: Int64
     /// All or nothing; counts in zones where `ZoneKey.isAtomic` only.
     package var isAtomic: Bool
+    /// Nil: the outcome is not remembered, and a repeated command is applied again.
     package var idempotency: IdempotencyKey?
     /// Nil: what is stored is counted, but nothing is refused for its size.
     package var quota: QuotaTerms?
@@ -121,7 +124,9 @@ package struct RecordChange: Hashable, Sendable, WireMessage {
 
     /// A field to set, or to clear where the value is nil.
     package struct FieldChange: Hashable, Sendable, WireMessage {
+        /// A field of the record type, or `___parent`; the operation fails for any other.
         package var name: String
+        /// A value of the field's type, else the operation fails; nil clears the field.
         package var value: FieldValue?
         package init(name: String, value: FieldValue?) {
             self.name = name
@@ -136,12 +141,15 @@ package struct RecordChange: Hashable, Sendable, WireMessage {
         }
     }
 
+    /// Whether the record must, may or must not exist, and whether a save keeps the fields that it does not name.
     package var kind: Kind
+    /// 1 to `Limits.nameLengthMax` characters; names are compared by bytes, not by Unicode equivalence.
     package var recordName: String
     /// Needed where the operation may create.
     package var recordType: String?
     /// Needed by `update`, `replace` and `delete`; not looked at by the others.
     package var changeTag: ChangeTag?
+    /// The updates keep all other stored fields; `create` and the replacements keep only these; deletions ignore them.
     package var fields: [FieldChange]
 
     package init(

@@ -4,15 +4,20 @@ package import Wire
 
 /// Creation or deletion of one zone of a private database by its owner.
 package struct ModifyZone: Hashable, Sendable, WireMessage {
+    /// What is done to the zone; the raw value is the one in the log.
     package enum Kind: UInt64, Hashable, Sendable, WireValue { case create = 1, delete }
+    /// A custom zone of a private database; its name has 1 to `Limits.nameLengthMax` characters.
     package var zone: ZoneKey
+    /// Must be the user who owns the database; for any other the command is refused.
     package var caller: Caller
     /// Milliseconds since 1970 by the clock of the node that made the command.
     package var time: Int64
+    /// `create` answers with the zone where it exists already; `delete` is refused where it does not.
     package var kind: Kind
     /// The schema version that the node which asks holds. A shard with a lower one answers `needsSchema`, so that it
     /// learns of a reset before it makes zones; a higher one is no matter.
     package var schemaVersion: UInt64
+    /// As `ModifyRecords.idempotency`.
     package var idempotency: IdempotencyKey?
     /// As `ModifyRecords.client`.
     package var client: String?
@@ -44,17 +49,21 @@ package struct ModifyZone: Hashable, Sendable, WireMessage {
     }
 }
 
-/// Brings a shard's copy of one container environment's schema to a version; older and equal versions change nothing.
+/// Brings a shard's copy of one container environment's schema to a version. Older versions change nothing, nor do
+/// equal ones, but that a later generation of the container retires its zones.
 ///
 /// New indexes are filled and dropped ones removed by maintenance, as are records of types and values of fields that
 /// are gone. Where it brings back what is still being removed, the removal is finished first, within the command.
 package struct InstallSchema: Hashable, Sendable, WireMessage {
+    /// The container's name; the shard need not have heard of it before.
     package var container: String
+    /// Development and production have versions and generations of their own.
     package var environment: Environment
     /// At least 1; the directory gives a version to one schema only.
     package var version: UInt64
     /// Grows with each reset of the environment: a greater one than the shard's takes every zone away.
     package var generation: UInt64
+    /// The whole schema of the version: what the shard's copy has beyond it is removed.
     package var schema: Schema
 
     package init(
@@ -87,6 +96,7 @@ package struct Maintain: Hashable, Sendable, WireMessage {
     package var time: Int64
     /// About how many rows the command may look at or change; taken to be 1 to 10,000.
     package var rowsMax: UInt64
+    /// What is older by the shard's time is removed, by this command or a later one.
     package var retention: Retention
     /// For how long some containers keep earlier versions of records. From `FeatureLevel.versions` on.
     package var versions: [VersionAge] = []

@@ -93,9 +93,13 @@ package enum ItemOutcome: Hashable, Sendable, WireCodable {
 
 /// What the store added to a saved record.
 package struct SavedRecord: Hashable, Sendable, WireMessage {
+    /// The type of the stored record, also where the operation named none.
     package var recordType: String
+    /// The tag that the next `update`, `replace` or `delete` of the record has to name.
     package var changeTag: ChangeTag
+    /// Who saved the record first, and when; a record that is saved again after its deletion is a new one.
     package var created: Stamp
+    /// This save: the caller, and the time of the command by the rules of `ShardClock`.
     package var modified: Stamp
     /// All fields of the record, where they are others than those the operation set and the caller may read them;
     /// else nil.
@@ -123,6 +127,7 @@ package enum ZoneOutcome: Hashable, Sendable {
 
 /// A zone as the shard knows it.
 package struct ZoneState: Hashable, Sendable, WireMessage {
+    /// `ZoneKey.defaultZoneName` for the default zone.
     package var name: String
     /// Grows when the zone is recreated or restored; 0 only for a default zone that nothing was written to yet.
     package var incarnation: UInt64

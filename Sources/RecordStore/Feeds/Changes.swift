@@ -5,9 +5,11 @@ package import Wire
 
 /// One page of a custom zone's changes.
 package struct ZoneChangesRequest: Hashable, Sendable, WireMessage {
+    /// A custom zone; the default zone keeps no changes and is refused with `BAD_REQUEST`.
     package var zone: ZoneKey
     /// The schema version that the node which asks holds; a shard with a lower one answers `needsSchema`.
     package var schemaVersion: UInt64
+    /// Must be the user who owns the zone's database; any other is refused.
     package var caller: Caller
     /// What a page before ended with; nil, or empty, from the beginning.
     package var token: [UInt8]?
@@ -56,6 +58,7 @@ package enum RecordEntry: Hashable, Sendable {
 
 /// Some of a zone's changes, each record once.
 package struct ZoneChangesPage: Hashable, Sendable {
+    /// By latest change: the oldest first, or the newest first in a reverse walk.
     package var records: [RecordEntry]
     /// Where to go on, now or later.
     package var token: [UInt8]
@@ -65,12 +68,15 @@ package struct ZoneChangesPage: Hashable, Sendable {
 
 /// One page of the custom zones of a private database that changed, as far as they live in this shard.
 package struct DatabaseChangesRequest: Hashable, Sendable, WireMessage {
+    /// A private database; any other is refused with `BAD_REQUEST`.
     package var database: DatabaseKey
     /// The schema version that the node which asks holds; a shard with a lower one answers `needsSchema`.
     package var schemaVersion: UInt64
+    /// Must be the user who owns the database; any other is refused.
     package var caller: Caller
     /// What the page before ended with; 0 and 0 from the beginning.
     package var incarnation: UInt64
+    /// Only zones that changed after this number of the database's feed; above 0 it needs an incarnation.
     package var after: UInt64
     /// Zones wanted, 1 to `Limits.recordsPerPageMax`; more are taken for the maximum.
     package var limit: Int
@@ -105,6 +111,7 @@ package struct DatabaseChangesRequest: Hashable, Sendable, WireMessage {
 
 /// A zone that changed.
 package struct ChangedZone: Hashable, Sendable, WireMessage {
+    /// The zone as it is now; for a deleted zone, the last incarnation and sequence that it had.
     package var state: ZoneState
     /// Whether the zone was deleted.
     package var isDeleted: Bool
@@ -119,10 +126,13 @@ package struct ChangedZone: Hashable, Sendable, WireMessage {
 
 /// Some of the zones that changed, each once, in the order of their latest changes.
 package struct DatabaseChangesPage: Hashable, Sendable, WireMessage {
+    /// The first page of a walk from the beginning leaves deleted zones out.
     package var zones: [ChangedZone]
     /// Where to go on, now or later; the incarnation is at least 1.
     package var incarnation: UInt64
+    /// The next request's `after`: the number in the database's feed up to which the page tells of zones.
     package var position: UInt64
+    /// Whether there is more now. A page may be empty and there still be more: scans are bounded.
     package var hasMore: Bool
 
     package static var blank: Self { DatabaseChangesPage(zones: [], incarnation: 0, position: 0, hasMore: false) }

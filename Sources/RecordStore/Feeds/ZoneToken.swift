@@ -8,6 +8,7 @@ package import Wire
 ///   there then, so tombstones up to `since` do not concern it.
 /// - A reverse walk carries the sequences between which it goes, newest first; it ends with the plain token of `high`.
 package struct ZoneToken: Hashable, Sendable, WireCodable {
+    /// A walk towards older changes: those above `low` and below `position` are still to come.
     package struct Reverse: Hashable, Sendable {
         /// The client knew everything up to here.
         package var low: UInt64
@@ -19,11 +20,13 @@ package struct ZoneToken: Hashable, Sendable, WireCodable {
 
     /// Says which zone the token is of.
     package var zoneHash: UInt64
+    /// The life of the zone that the token is of; in any other life the token is expired.
     package var incarnation: UInt64
     /// In a reverse walk the same as its `low`.
     package var sequence: UInt64
     /// Not below `sequence`, where it is there.
     package var since: UInt64?
+    /// Nil unless the walk goes backwards; never together with `since`.
     package var reverse: Reverse?
 
     package init(zone: ZoneKey, incarnation: UInt64, sequence: UInt64) {

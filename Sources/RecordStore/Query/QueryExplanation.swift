@@ -4,9 +4,11 @@ package import RecordModel
 package struct QueryExplanation: Hashable, Sendable {
     /// One of the indexes that the query names.
     package struct IndexUse: Hashable, Sendable {
+        /// The field's name in the schema language; system fields have names such as `___createTime`.
         package var field: String
         /// `values`, `tokens` or `cells`.
         package var purpose: String
+        /// Whether every record has its rows in the index; one that is not ready drives no query.
         package var isReady: Bool
         /// 0 to 1.
         package var progress: Double
@@ -18,9 +20,13 @@ package struct QueryExplanation: Hashable, Sendable {
     package var direction: String
     /// Filters that were tested on records that were read, as field and comparator.
     package var testedOnRecords: [String]
+    /// At most `QueryLimits.examinedMax`, give or take one group of equal keys or one ring.
     package var entriesExamined: Int
+    /// Records whose bodies were read, including those that then failed a filter.
     package var recordsRead: Int
+    /// Records in the page.
     package var recordsReturned: Int
+    /// The indexes of the filters, then those of the order, each once.
     package var indexes: [IndexUse]
 
     /// Writes a JSON object with the members `driver`, `direction`, `testedOnRecords`, `entriesExamined`,

@@ -293,6 +293,7 @@ package struct QueryTuning: Sendable {
     package var groupLooked = 64
     /// Locations that a ring should hold: few to sort, enough that the ring is no thin line.
     package var ringMin = 400
+    /// Locations that a ring may hold; one with more is made thinner, down to a few centimetres.
     package var ringMax = 4_000
     /// Steps of work that one page may take.
     package var workMax = QueryLimits.workMax

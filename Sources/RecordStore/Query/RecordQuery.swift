@@ -4,10 +4,13 @@ package import Wire
 
 /// One page of a query over one zone.
 package struct RecordQuery: Hashable, Sendable, WireMessage {
+    /// A custom zone that does not exist is refused with `ZONE_NOT_FOUND`.
     package var zone: ZoneKey
     /// The schema version that the node which asks holds; a shard with a lower one answers `needsSchema`.
     package var schemaVersion: UInt64
+    /// Records that the caller may not read are left out; a type that is closed to the caller is refused.
     package var caller: Caller
+    /// The same for all pages: a cursor of another query is refused with `BAD_REQUEST`.
     package var query: Query
     /// Records wanted, 1 to `Limits.recordsPerPageMax`; more are taken for the maximum.
     package var limit: Int
@@ -48,6 +51,7 @@ package struct RecordQuery: Hashable, Sendable, WireMessage {
 
 /// Some of a query's records, in its order.
 package struct QueryPage: Hashable, Sendable {
+    /// At most as many as the request's `limit`.
     package var records: [Record]
     /// Where to continue; nil at the end. A page may have fewer records than asked for, even zero, and still continue:
     /// scans and pages are bounded.
@@ -58,10 +62,13 @@ package struct QueryPage: Hashable, Sendable {
 
 /// A part of a query over all zones of a private database: one shard's answer for its zones.
 package struct DatabaseQuery: Hashable, Sendable, WireMessage {
+    /// The caller's own private database; any other is refused with `BAD_REQUEST`.
     package var database: DatabaseKey
     /// As in `RecordQuery`.
     package var schemaVersion: UInt64
+    /// The user who owns the database; the administrator is refused too.
     package var caller: Caller
+    /// The same for all shards and pages, so that their positions compare.
     package var query: Query
     /// Records wanted, 1 to `Limits.recordsPerPageMax`; more are taken for the maximum.
     package var limit: Int
@@ -97,9 +104,11 @@ package struct DatabaseQuery: Hashable, Sendable, WireMessage {
 
 /// One shard's answer to a query over all zones.
 package struct DatabaseQueryPage: Hashable, Sendable {
+    /// A record with its zone and its place in the order.
     package struct Item: Hashable, Sendable {
         /// The name of the record's zone.
         package var zone: String
+        /// With every field that the schema has; encrypted values are still sealed.
         package var record: Record
         /// The record's place in the order over all zones and shards: positions compare as unsigned bytes.
         package var position: [UInt8]

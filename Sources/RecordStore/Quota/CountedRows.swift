@@ -143,6 +143,7 @@ struct RowPlace: Comparable, WireMessage {
 /// word), and else one. A save that may make a record writes a row in every index of its type. What a save or a
 /// deletion removes is not known here and costs nothing.
 package struct WrittenRows: Hashable, Sendable {
+    /// Rows of records and of indexes; 0 for a request that only deletes.
     package private(set) var count = 0
     private let operations: Int
 

@@ -9,11 +9,14 @@ package import Wire
 /// rows. Assets count with their files' sizes, each as often as a record of a live zone names it. Before
 /// `FeatureLevel.countedRows` names and bodies of records in live zones were all that counted.
 package struct QuotaAmounts: Hashable, Sendable, WireMessage {
+    /// Bytes of everything that counts except assets.
     package var bytes: Int64
+    /// Records that are not deleted; tombstones and earlier versions of records are not counted here.
     package var records: Int64
     /// Bytes of assets.
     package var assets: Int64
 
+    /// All amounts 0, which the wire form leaves out.
     package static let zero = QuotaAmounts()
     /// The limits of what is not limited.
     package static let unlimited = QuotaAmounts(bytes: .max, records: .max, assets: .max)
@@ -31,10 +34,12 @@ package struct QuotaAmounts: Hashable, Sendable, WireMessage {
         bytes <= other.bytes && records <= other.records && assets <= other.assets
     }
 
+    /// Adds each amount; sums stop at the ends of the range of `Int64`.
     package static func + (left: QuotaAmounts, right: QuotaAmounts) -> QuotaAmounts {
         left.combined(with: right, saturating)
     }
 
+    /// Subtracts each amount, within the same bounds as `+`; differences may be negative.
     package static func - (left: QuotaAmounts, right: QuotaAmounts) -> QuotaAmounts {
         left.combined(with: right) { saturating($0, $1 == .min ? .max : -$1) }
     }
@@ -64,9 +69,12 @@ package struct QuotaAmounts: Hashable, Sendable, WireMessage {
 
 /// Some of the things that quotas limit.
 package struct QuotaParts: OptionSet, Hashable, Sendable, WireOptions {
+    /// A bit for each part, as the log and the database row have it.
     package let rawValue: Int64
 
+    /// Bytes of everything that counts except assets.
     package static let bytes = QuotaParts(rawValue: 1)
+    /// How many records there are.
     package static let records = QuotaParts(rawValue: 2)
     /// Bytes of assets.
     package static let assets = QuotaParts(rawValue: 4)
@@ -118,6 +126,7 @@ package struct QuotaNeed: Hashable, Sendable, WireMessage {
     package var need: QuotaAmounts
     /// What the shard received and gave back so far, as the ledger counts it.
     package var received: QuotaAmounts
+    /// What the shard gave back over all times; never more than `received`.
     package var returned: QuotaAmounts = .zero
     /// Whether the shard has unused allotment that must be released before the ledger is asked, which takes it for used
     /// otherwise.

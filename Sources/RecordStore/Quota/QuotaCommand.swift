@@ -43,10 +43,12 @@ package struct QuotaGrant: Hashable, Sendable, WireMessage {
     /// What it would take, and what it must have: all of `need` is given or nothing. What the ledger gave before and
     /// the shard did not receive counts for both.
     package var want: QuotaAmounts
+    /// Where it is zero, whatever the ledger has left is given, up to `want`.
     package var need: QuotaAmounts
     /// What the shard received and gave back so far. A ledger that knows of less, because it was restored or not told,
     /// takes it over.
     package var received: QuotaAmounts
+    /// Over all times; the command is refused where it is more than `received`.
     package var returned: QuotaAmounts
     /// What all shards together may have.
     package var cap: QuotaAmounts
@@ -91,6 +93,7 @@ package struct QuotaGrant: Hashable, Sendable, WireMessage {
 
 /// Brings a shard what its ledger granted; applied at the zone's shard.
 package struct QuotaCredit: Hashable, Sendable, WireMessage {
+    /// The database that the ledger granted it for; the shard makes a row for it where it has none.
     package var database: DatabaseKey
     /// What the ledger granted the shard so far.
     package var cumulative: QuotaAmounts
@@ -120,6 +123,7 @@ package struct QuotaCredit: Hashable, Sendable, WireMessage {
 
 /// Has a shard give back what a database does not use; applied at the zone's shard.
 package struct QuotaRelease: Hashable, Sendable, WireMessage {
+    /// A database that the shard does not know gives back nothing: both sums of the outcome are zero.
     package var database: DatabaseKey
 
     package init(database: DatabaseKey) { self.database = database }
@@ -133,10 +137,13 @@ package struct QuotaRelease: Hashable, Sendable, WireMessage {
 
 /// Brings a ledger what a shard gave back; applied at the ledger's shard.
 package struct QuotaDeposit: Hashable, Sendable, WireMessage {
+    /// The database whose ledger takes it; a ledger that does not exist is made.
     package var ledger: DatabaseKey
+    /// The group that gave it back.
     package var shard: UInt64
     /// What the shard received and gave back so far.
     package var received: QuotaAmounts
+    /// Over all times; the command is refused where it is more than `received`.
     package var returned: QuotaAmounts
 
     package init(ledger: DatabaseKey, shard: UInt64, received: QuotaAmounts, returned: QuotaAmounts) {
@@ -160,10 +167,12 @@ package struct QuotaDeposit: Hashable, Sendable, WireMessage {
 
 /// Counts bytes of requests for a month; applied at the ledger's shard. Not idempotent.
 package struct QuotaTransfer: Hashable, Sendable, WireMessage {
+    /// The public database whose requests were counted.
     package var ledger: DatabaseKey
     /// Year times 100 plus month, as 202611. A later one begins at 0; what comes for an earlier one is not counted, nor
     /// what comes for one that is not the shard's own month or the next: that sender's clock is wrong.
     package var month: UInt64
+    /// Added to the month's sum, which stops at `UInt64.max`.
     package var bytes: UInt64
 
     package init(ledger: DatabaseKey, month: UInt64, bytes: UInt64) {

@@ -3,6 +3,7 @@ package import Wire
 
 /// How much of a database one shard holds.
 package struct DatabaseUsage: Hashable, Sendable, WireMessage {
+    /// The owner is empty where the amounts are the sums of a scope (`UsageRequest.Detail.sums`).
     package var key: DatabaseKey
     /// As counted in the transactions of the changes.
     package var used: QuotaAmounts
@@ -43,7 +44,9 @@ package struct DatabaseUsage: Hashable, Sendable, WireMessage {
 
 /// How much one zone holds.
 package struct ZoneUsage: Hashable, Sendable, WireMessage {
+    /// `ZoneKey.defaultZoneName` for the default zone.
     package var name: String
+    /// As counted in the transactions of the changes.
     package var used: QuotaAmounts
     /// Recounted from the stored records, if asked for; equals `used`.
     package var recount: QuotaAmounts?
@@ -65,6 +68,7 @@ package struct ZoneUsage: Hashable, Sendable, WireMessage {
 
 /// The databases of a container environment that one shard knows, by scope (public, private, shared) and owner.
 package struct UsagePage: Hashable, Sendable, WireMessage {
+    /// At most `UsageLimits.databases`; for `sums` one for each scope that has any.
     package var databases: [DatabaseUsage]
     /// Whether another page follows.
     package var hasMore: Bool
@@ -90,9 +94,11 @@ package struct UsagePage: Hashable, Sendable, WireMessage {
 package struct LedgerState: Hashable, Sendable, WireMessage {
     /// One shard's part.
     package struct Share: Hashable, Sendable, WireMessage {
+        /// The number of the shard's group.
         package var shard: UInt64
         /// Over all times: what the ledger gave, and what it heard that the shard gave back; never more than given.
         package var granted: QuotaAmounts
+        /// May be less than the shard gave back: a deposit or the next grant tells the ledger.
         package var returned: QuotaAmounts
 
         /// What holds of every share that is stored.
@@ -115,9 +121,11 @@ package struct LedgerState: Hashable, Sendable, WireMessage {
     package var shares: [Share] = []
     /// As of the last grant; 0 before the first.
     package var cap: QuotaAmounts = .zero
+    /// The version of the container's limits that `cap` is from; 0 before the first grant.
     package var epoch: UInt64 = 0
     /// Year times 100 plus month, and the bytes counted for it.
     package var transferMonth: UInt64 = 0
+    /// Begins at 0 when `transferMonth` changes, and stops at `UInt64.max`.
     package var transferBytes: UInt64 = 0
 
     /// What shards have, or will have once they receive it.
@@ -155,12 +163,15 @@ package struct UsageRequest: Hashable, Sendable, WireMessage {
         case fields = 5
     }
 
+    /// A container that the shard does not know gives an empty page.
     package var container: String
+    /// Only databases of this environment are in the answer.
     package var environment: Environment
     /// The one database that is asked for; nil: all of the environment.
     package var database: DatabaseKey?
     /// Goes on behind the page that ended there; its container does not matter.
     package var after: UsagePosition?
+    /// What is told beyond the counters of each database.
     package var detail: Detail
 
     package init(
@@ -193,6 +204,7 @@ package struct UsageRequest: Hashable, Sendable, WireMessage {
 
 /// A place in the order in which usage is told: by scope (public, private, shared), owner and zone.
 package struct UsagePosition: Hashable, Sendable, Comparable, WireMessage {
+    /// The last database of the page; its container and environment do not count in the order.
     package var database: DatabaseKey
     /// The last zone of the page; nil after all of the database.
     package var zone: String?
@@ -202,6 +214,7 @@ package struct UsagePosition: Hashable, Sendable, Comparable, WireMessage {
         self.zone = zone
     }
 
+    /// By scope, then by owner and zone in byte order; nil comes after every zone of its database.
     package static func < (left: Self, right: Self) -> Bool {
         if left.database.scope != right.database.scope {
             return left.database.scope.column < right.database.scope.column
@@ -224,7 +237,9 @@ package struct UsagePosition: Hashable, Sendable, Comparable, WireMessage {
 
 /// How much one page of usage tells at most: so that it fits a frame between nodes, and that a recount ends in time.
 package struct UsageLimits: Hashable, Sendable {
+    /// Databases in one page.
     package var databases: Int
+    /// Zones in one page, over all of its databases.
     package var zones: Int
     /// Records that a page recounts; one zone is always recounted as a whole.
     package var records: Int64

@@ -297,10 +297,11 @@ package struct IndexState: Hashable, Sendable, WireMessage {
     /// What the index is for, in the schema language's words: one or more of `QUERYABLE`, `SEARCHABLE` and `SORTABLE`,
     /// separated by spaces.
     package var purpose: String
+    /// Whether every record of the type on this shard has its rows in the index; until then it drives no query.
     package var isReady: Bool
-    /// Rows of the shard that were looked at, of those there were when the index was made; both 0 where it was ready at
-    /// once.
+    /// The greatest row number of a record on the shard that was looked at; 0 once the index is ready.
     package var done: UInt64
+    /// The greatest row number of a record on the shard when the index was made; 0 once the index is ready.
     package var total: UInt64
 
     package static var blank: Self { IndexState(type: "", field: "", purpose: "", isReady: false, done: 0, total: 0) }

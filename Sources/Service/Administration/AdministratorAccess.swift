@@ -15,6 +15,7 @@ package struct AdministratorNeed: Hashable, Sendable {
 
     /// The least role. A developer's operation asks for `admin` in production.
     package var role: AdministratorRole
+    /// What the administrator's `containers` must cover, if anything.
     package var place: Place
     /// Whether somebody in the console must have signed in a short time ago.
     package var isDangerous: Bool
@@ -30,6 +31,7 @@ package struct AdministratorNeed: Hashable, Sendable {
 package struct AdministratorAccess: Hashable, Sendable {
     /// Nil for the nodes' own token.
     package var name: String?
+    /// The role at the time of the request; `admin` for the nodes' own token.
     package var role: AdministratorRole
     /// Where the role holds; nil: in the whole cluster.
     package var containers: [String]?
@@ -93,7 +95,9 @@ package struct AdministratorAccess: Hashable, Sendable {
 
 /// A session of the console, as the browser's cookie names it. Times are milliseconds since 1970.
 package struct ConsoleSession: Hashable, Sendable {
+    /// The id of the session's token in the directory: 16 hexadecimal digits, no secret.
     package var id: String
+    /// The secret that the cookie carries: 64 hexadecimal digits. The directory has its hash only.
     package var secret: String
     /// When somebody signed in.
     package var began: Int64
@@ -122,5 +126,6 @@ package struct ConsoleSession: Hashable, Sendable {
     /// When it ends if nothing more is asked for.
     package var idleExpires: Int64 { min(expires, lastUsed + Self.idleMilliseconds) }
 
+    /// Until when dangerous operations are possible without another sign-in.
     package var freshUntil: Int64 { min(expires, began + Self.freshMilliseconds) }
 }

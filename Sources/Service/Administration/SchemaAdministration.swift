@@ -246,15 +246,20 @@ package struct SchemaAdministration: Sendable {
     }
 }
 
-/// How far one index is built: records done of those there were. Both are 0 where it was complete from the beginning.
+/// How far one index is built, by numbers of records' rows; both are 0 once it is complete.
 package struct IndexProgress: Hashable, Sendable {
+    /// The record type's name.
     package var type: String
+    /// The field's name in the schema language.
     package var field: String
     /// Such as `QUERYABLE SORTABLE`.
     package var index: String
+    /// The sum of the greatest record numbers looked at so far, over the shards that still build the index.
     package var done: Int
+    /// The sum of the last record numbers to look at, over the same shards; 0 once no shard builds it.
     package var total: Int
 
+    /// Whether no shard builds the index any more.
     package var isReady: Bool { done >= total }
 
     struct Name: Hashable, Comparable {

@@ -6,6 +6,7 @@ import Telemetry
 
 /// What a request is for.
 package struct RequestScope: Sendable {
+    /// The container and environment that the request names, and whether it needs a user.
     package var target: Target
     /// Which of the container's rates it spends.
     package var rate: RateKind
@@ -27,6 +28,7 @@ package struct RequestScope: Sendable {
         self.isWrite = isWrite
     }
 
+    /// The rate of which the request spends a token.
     package var rateKey: RateKey { RateKey(container: target.container, kind: rate) }
 }
 
@@ -66,8 +68,11 @@ package struct RequestNotes: Sendable {
 
     /// So many more requests would be accepted at once; in so many milliseconds more of them.
     package struct Rate: Sendable {
+        /// Which of the container's rates it is.
         package var kind: RateKind
+        /// Requests that would be accepted at once; 0 after a refusal.
         package var remaining: Int
+        /// Milliseconds until this node's burst is full again; after a refusal, until the request may come again.
         package var resetMilliseconds: Int
     }
 
@@ -76,6 +81,7 @@ package struct RequestNotes: Sendable {
 
 /// Who sends a request, and how it is found again in logs.
 package struct Requester: Sendable {
+    /// The caller, and the credential by which it was known.
     package var admitted: Admitted
     /// The request's own name.
     package var requestID: String

@@ -168,5 +168,6 @@ package enum QuotaWarning: Int, Hashable, Sendable, Comparable {
     /// As in `of the limit is used`.
     package var share: String { self == .full ? "all" : "\(rawValue) % or more" }
 
+    /// By the part of the cap that is used; `full` is the greatest.
     package static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
 }

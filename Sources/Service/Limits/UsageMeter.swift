@@ -187,9 +187,11 @@ package final class UsageMeter: Sendable {
 package struct ContainerUsage {
     /// One database over all shards.
     package struct Database {
+        /// The database; without an owner where only sums were asked for.
         package var key: DatabaseKey
         /// Of the whole database, also where the page tells of some of its zones only.
         package var used = QuotaAmounts.zero
+        /// What its shards may hold in all without asking the ledger; zero where only sums were asked for.
         package var allotted = QuotaAmounts.zero
         /// By name in byte order; a zone is on one shard.
         package var zones: [ZoneUsage] = []

@@ -21,7 +21,9 @@ package struct ChangeFeeds: Sendable {
         package var records: [UInt8]
         /// How many of them there are.
         package var count: Int
+        /// Whether the feed goes on after `token`.
         package var hasMore: Bool
+        /// Where the next page begins, as bytes; clients get it in Base64.
         package var token: [UInt8]
     }
 
@@ -29,7 +31,9 @@ package struct ChangeFeeds: Sendable {
     package struct DatabasePage: Sendable {
         /// By name.
         package var zones: [ChangedZone] = []
+        /// Where the next page begins, in Base64.
         package var token = ""
+        /// Whether there are changed zones that are not on the page.
         package var hasMore = false
     }
 

@@ -18,10 +18,13 @@ extension DatabaseKey {
 
 /// A request for one database: who asks, by when, and what is remembered of it.
 package struct DatabaseRequest: Sendable {
+    /// The database that is read or changed; a request may name its zones only.
     package var key: DatabaseKey
+    /// The caller with their credential, the request's id and the client's address.
     package var requester: Requester
     /// The directory as it was when the request was let in.
     package let directory: DirectorySnapshot
+    /// When the client is answered at the latest; nothing is tried again after it.
     package var deadline: Deadline
     /// Under which the request is applied once, however often it comes; nil where the client gave no key.
     package var identity: RequestIdentity?
@@ -39,8 +42,10 @@ package struct DatabaseRequest: Sendable {
         self.deadline = deadline
     }
 
+    /// The user and roles by which shards judge permissions.
     package var caller: Caller { requester.admitted.caller }
 
+    /// The container and environment whose schema the database's records follow.
     package var schemaKey: SchemaKey { SchemaKey(of: key) }
 
     /// What is asked for, as the audit log names it.

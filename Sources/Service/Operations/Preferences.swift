@@ -6,7 +6,9 @@ package import RecordModel
 
 /// One user's preferences in a container's environment.
 package struct Preferences: WatchedFeed {
+    /// The service of the node that was asked.
     package let service: RecordService
+    /// The container, the environment and the user whose preferences these are.
     package let store: StoreKey
 
     package init(_ service: RecordService, _ store: StoreKey) {

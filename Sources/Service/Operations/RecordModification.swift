@@ -56,6 +56,9 @@ package struct RecordModification: Sendable {
         var assets: AssetSaving?
     }
 
+    /// Applies the operations, all or nothing where the request and the zone are atomic.
+    /// - Throws: what fails the request as a whole; what fails one operation is in the result. Where the details are
+    ///   `.outcomeUnknown`, a repeat with the same idempotency key is safe: the operations are applied once.
     package func run(_ form: ModifyRecordsRequest) async throws(RequestFailure) -> Result {
         let zone = try request.zone(form.zoneID)
         let isAtomic = form.isAtomic && zone.isAtomic

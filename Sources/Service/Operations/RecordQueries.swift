@@ -17,6 +17,7 @@ package struct RecordQueries: Sendable {
 
     /// Records, as the JSON array that the shards' leaders rendered.
     package struct Page: Sendable {
+        /// A JSON array. A lookup has one element for each name, in their order, with an error where it failed.
         package var records: [UInt8]
         /// How many a query found.
         package var count = 0

@@ -61,8 +61,11 @@ package struct PreferenceWatch: Sendable {
 
     /// A page of the feed, as clients get it.
     package struct Page: Sendable {
+        /// The page as JSON, rendered by the leader of the store's shard.
         package var json: [UInt8]
+        /// Where the next look begins, in Base64.
         package var token: String
+        /// Whether the feed goes on after `token`, so that the next look needs no wait.
         package var hasMore: Bool
         /// Whether it has no change.
         package var isEmpty: Bool

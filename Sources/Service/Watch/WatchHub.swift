@@ -161,6 +161,8 @@ package final class WatchHub: Sendable {
         }
     }
 
+    /// Marks the beginning of a look. It finds all changes up to now, so only later ones are kept for the next wait.
+    /// Does nothing where the watch waits or has ended.
     package func begin(_ ticket: WatchTicket) {
         state.withLock { $0.room.begin(ticket.id) }
     }

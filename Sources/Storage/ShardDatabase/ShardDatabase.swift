@@ -9,6 +9,7 @@ import Synchronization
 /// has returned true. One writer (the apply thread), up to `readersMax` readers on snapshots, and a connection of its
 /// own for checkpoints, which never blocks the writer.
 package final class ShardDatabase: Sendable {
+    /// Where the file is; SQLite keeps its `-wal` and `-shm` files beside it.
     package let path: String
     private let pool: DatabasePool
     /// Checkpoints and copies take turns on this connection's queue, so that no checkpoint runs while a file is copied.

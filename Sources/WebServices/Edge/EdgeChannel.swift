@@ -173,6 +173,7 @@ struct EdgeChannel: ServerChildChannel {
 
 /// What is known of a request beside the request: the logger, and where it came from.
 package struct EdgeContext: RequestContext {
+    /// Hummingbird's own part of the context, with the logger of the request.
     package var coreContext: CoreRequestContextStorage
     /// The address at the other end of the connection, without port; IPv4 in its own form also where the socket is an
     /// IPv6 one. Headers that proxies set are not believed: anyone can send them.

@@ -5,6 +5,7 @@ package import Service
 
 /// What every route needs: the node's service, who may administer it, and what the HTTP edge holds.
 package final class WebContext: Sendable {
+    /// The node's service, which the routes call; `start()` and `stop()` also start and stop it.
     package let service: RecordService
     let administrator: AdministratorToken
     let metrics: Metrics

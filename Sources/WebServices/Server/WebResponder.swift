@@ -9,6 +9,7 @@ import Service
 
 /// Every request's way in: finds the route, and turns what fails into CloudKit's error form.
 package struct WebResponder: HTTPResponder {
+    /// Carries the client's address and disconnection beside what Hummingbird knows of a request.
     package typealias Context = EdgeContext
 
     let context: WebContext

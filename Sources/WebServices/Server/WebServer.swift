@@ -7,11 +7,13 @@ import ServiceLifecycle
 
 /// Where clients are served, with what certificate, and within what limits.
 package struct WebServerSettings: Sendable {
+    /// The name or address to listen on.
     package var host: String
     /// 0 takes a free port.
     package var port: Int
     /// PEM files; when they change, new connections use what they say, without restart.
     package var certificatePath: String
+    /// The certificate's private key, read together with it.
     package var keyPath: String
     /// What clients may hold, and how long they may take.
     package var limits = EdgeLimits()
@@ -83,6 +85,8 @@ package struct WebServer: Service {
         serve = { try await application.run() }
     }
 
+    /// Serves clients until a graceful shutdown or cancellation. A shutdown ends open watches too.
+    /// - Throws: `IOError` where the port is in use; a retry helps once it is free.
     package func run() async throws {
         try await withGracefulShutdownHandler {
             try await serve()

@@ -31,9 +31,6 @@ struct NodeRunner {
     /// what was asked of it before, and then ends the process.
     /// - Throws: `CommandFailure` with what kept the node from starting.
     func run() async throws {
-        // The lane has a thread of its own, so that what clients' connections do keeps no message of Raft waiting. The
-        // other processors' threads are theirs.
-        NIOSingletons.groupLoopCountSuggestion = max(1, System.coreCount - 1)
         let exclusion = ExclusionService()
         let node = try await start(exclusion)
         let context = WebContext(
@@ -89,13 +86,19 @@ struct NodeRunner {
         ]
     }
 
+    /// A loop with a thread of its own, so that what clients' connections do keeps no message of Raft waiting. They get
+    /// as many threads as there are other processors.
+    private static func laneLoop() -> any EventLoop {
+        NIOSingletons.groupLoopCountSuggestion = max(1, System.coreCount - 1)
+        return MultiThreadedEventLoopGroup(numberOfThreads: 1).next()
+    }
+
     /// - Parameter exclusion: is told when the cluster wants nothing of the node.
     private func start(_ exclusion: ExclusionService) async throws -> ClusterNode {
-        let lane = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let node: ClusterNode
         do {
             node = try await ClusterNode.open(
-                plan.settings, platform: SystemPlatform(eventLoop: lane.next()),
+                plan.settings, platform: SystemPlatform(eventLoop: Self.laneLoop()),
                 logger: logger)
         } catch let error as NodeStartError {
             throw CommandFailure(error.description)
