@@ -42,15 +42,21 @@ final class LeasedDirectory: Sendable {
     }
 
     private func spread(until end: MonotonicTime) async {
-        let map = parts.map
-        let others = map.nodes.map { NodeID(rawValue: $0.id) }.filter { $0 != parts.settings.nodeID }
-        let hasStrays = lease.mayBeHeldByRemoved(map.removed.count, at: parts.platform.clock.now)
         let areAllAware = await withTaskGroup(of: Bool.self) { tasks in
-            for node in others { tasks.addTask { await self.router.catchUp(node, until: end) } }
-            // That this node knows is what the caller asks for next.
-            tasks.addTask { (try? await self.refresh()) != nil }
+            var asked: Set<NodeID> = [parts.settings.nodeID]
+            func askOthers() {
+                for node in parts.map.nodes.map({ NodeID(rawValue: $0.id) }) where asked.insert(node).inserted {
+                    tasks.addTask { await self.router.catchUp(node, until: end) }
+                }
+            }
+            askOthers()
+            // That this node knows is what the caller asks for next. Who came before the change is in its map then: that
+            // of a node which is just joining may have been older.
+            guard (try? await refresh()) != nil else { return false }
+            askOthers()
             return await tasks.reduce(true) { $0 && $1 }
         }
+        let hasStrays = lease.mayBeHeldByRemoved(parts.map.removed.count, at: parts.platform.clock.now)
         guard !areAllAware || hasStrays else { return }
         let now = parts.platform.clock.now
         if now < end {

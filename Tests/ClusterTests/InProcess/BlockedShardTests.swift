@@ -2,6 +2,7 @@ import Directory
 import Dispatch
 import GRDB
 import NIOCore
+import PeerTransport
 import RaftCore
 import Testing
 import Wire
@@ -28,6 +29,37 @@ extension WaitingClusterSuites {
             try await node.refreshDirectory()
             #expect(node.directory.snapshot.isSignUpOpen)
             for _ in workers { ends.signal() }
+            try await cluster.shutDown()
+        }
+
+        @Test("a change waits for nodes that came before it, though the map here was older", .timeLimit(.minutes(1)))
+        func olderMap() async throws {
+            let cluster = try await TestCluster.started(nodeCount: 3)
+            let leader = try #require(try cluster.node(1).leader(of: .directory))
+            let others = [NodeID(1), NodeID(2), NodeID(3)].filter { $0 != leader }.map(\.rawValue)
+            let (behind, third) = (try cluster.node(others[0]), try cluster.node(others[1]))
+            let found = try await behind.lane.eventLoop.submit { [lane = behind.lane] in
+                lane.replicas[.directory]?.worker
+            }.get()
+            let worker = try #require(found)
+            let end = DispatchSemaphore(value: 0)
+            worker.schedule { end.wait() }
+            defer { end.signal() }
+            // A node that nobody hears of, and that could rely on what it knew.
+            let added = ClusterMap.Node(id: 4, peerHost: "127.0.0.1", peerPort: 1, clientURL: "https://127.0.0.1:4")
+            let addition = DirectoryEntry(.changeMap(.addNode(added)))
+            _ = try await third.router.submit(.machine(addition.encoded()), to: .directory, by: third.deadline())
+            #expect(behind.map.nodes.count == 3)
+
+            let begin = behind.platform.clock.now
+            async let changed = behind.changeDirectory(
+                DirectoryEntry(.setSignUp(isOpen: true)), by: behind.deadline(milliseconds: 20_000))
+            try await yieldUntil { third.directory.snapshot.isSignUpOpen }
+            end.signal()
+            _ = try await changed
+            #expect(behind.directory.snapshot.isSignUpOpen && behind.map.nodes.count == 4)
+            let lease = behind.settings.directoryLeaseMilliseconds
+            #expect(behind.platform.clock.now >= begin.adding(milliseconds: lease))
             try await cluster.shutDown()
         }
 
