@@ -111,7 +111,7 @@ struct RaftProofs {
         let fault =
             wasElected(group, raft, leader) ?? changesStepByStep(raft, leader) ?? hasMajority(group, sender, leader)
             ?? readsLate(group, raft, leader) ?? overstays(group, sender, leader, at: now, witness)
-            ?? outlastsMajority(sender, at: now)
+            ?? outlastsMajority(sender, at: now) ?? isReadBehind(raft, at: now, witness)
         return fault.map { "group \(group): \(raft.id), which leads term \(raft.term), \($0)" }
     }
 
@@ -258,6 +258,24 @@ struct RaftProofs {
                 && RaftInspector(other.raft).keepsQuiet(at: other.clock.local(at: last))
         }
         return isKept ? nil : "has a lease until \(last) ns, and no majority that votes for nobody until then"
+    }
+
+    /// Whether a leader of an earlier term, which has not heard of this one yet, would answer a read without what this
+    /// one has committed. A copy of it is asked.
+    private func isReadBehind(_ raft: Raft, at now: UInt64, _ witness: (ReplicaID) -> Witness?) -> String? {
+        for voter in raft.configuration.voters where voter != raft.id {
+            guard let other = witness(voter), other.raft.role == .leader, other.raft.term < raft.term,
+                other.pausedUntil < now
+            else { continue }
+            var deposed = other.raft
+            let effects = deposed.read(.max, now: other.clock.local(at: now))
+            guard let read = effects.reads.first(where: { $0.id == .max }), read.index < raft.commitIndex else {
+                continue
+            }
+            return
+                "has committed \(raft.commitIndex), and \(voter), which led term \(deposed.term), reads at \(read.index)"
+        }
+        return nil
     }
 
     /// Whether it goes on for longer than a majority promised it when they were last heard: another may lead by then.

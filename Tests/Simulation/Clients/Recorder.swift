@@ -150,6 +150,9 @@ struct RateWatch {
     /// What was let in beyond the rate, in requests, and when that was.
     private var level = 0.0
     private var time: UInt64 = 0
+    /// What of the level is beyond the bound, as the ledger had come to another leader, who does not know of it: until
+    /// the container asked for less for as long as that takes.
+    private var excess = 0.0
 
     /// Clocks run at most a hundredth too fast.
     private static let drift = 1.01
@@ -172,10 +175,13 @@ struct RateWatch {
     /// Counts a request.
     /// - Returns: what is wrong, where too many were let in.
     mutating func take(at now: UInt64, limit: Double, slack: Double) -> String? {
-        level = max(0, level - limit * Self.drift * Double(now - time) / Double(World.second)) + 1
+        level = max(0, level - limit * Self.drift * Double(now - time) / Double(World.second))
+        excess = min(excess, level)
+        level += 1
         time = now
-        guard level > limit + slack else { return nil }
-        defer { level = 0 }
-        return "nodes let in \(Int(level)) requests more than \(Int(limit)) a second allows"
+        if slack > 0 { excess = max(excess, min(level - limit, slack)) }
+        guard level > limit + excess else { return nil }
+        defer { (level, excess) = (0, 0) }
+        return "nodes let in \(level - limit) requests more than \(limit) a second allow"
     }
 }
