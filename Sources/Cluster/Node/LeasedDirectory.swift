@@ -50,8 +50,8 @@ final class LeasedDirectory: Sendable {
                 }
             }
             askOthers()
-            // That this node knows is what the caller asks for next. Who came before the change is in its map then: that
-            // of a node which is just joining may have been older.
+            // That this node knows is what the caller asks for next. Who came before the change is in its map then,
+            // which may have been older where it is just joining.
             guard (try? await refresh()) != nil else { return false }
             askOthers()
             return await tasks.reduce(true) { $0 && $1 }
