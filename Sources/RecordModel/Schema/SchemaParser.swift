@@ -101,7 +101,8 @@ package struct SchemaParser {
         type.fields.append(field)
         guard field.isSystem || type.fields.count(where: { !$0.isSystem }) <= Limits.fieldsMax else {
             throw start.error(
-                "a record type has at most \(Limits.fieldsMax) fields; '\(field.name)' of '\(type.name)' is one too many"
+                "a record type has at most \(Limits.fieldsMax) fields; '\(field.name)' of '\(type.name)' is one too "
+                    + "many"
             )
         }
     }

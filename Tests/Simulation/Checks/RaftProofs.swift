@@ -273,7 +273,8 @@ struct RaftProofs {
                 continue
             }
             return
-                "has committed \(raft.commitIndex), and \(voter), which led term \(deposed.term), reads at \(read.index)"
+                "has committed \(raft.commitIndex), and \(voter), which led term \(deposed.term), "
+                + "reads at \(read.index)"
         }
         return nil
     }
