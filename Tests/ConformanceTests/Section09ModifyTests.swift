@@ -9,6 +9,13 @@ extension Conformance {
             expectFailure(try await Space(door).call("records/modify", [:]), 400, "BAD_REQUEST", "operations")
         }
 
+        @Test("no operations are no failure, also of an atomic batch", arguments: Door.allCases)
+        func noOperations(door: Door) async throws {
+            let answer = try await Space(door).newZone().modify([])
+            #expect(answer.status == 200)
+            #expect(try answer.items().isEmpty)
+        }
+
         @Test("an unknown operationType is BAD_REQUEST", arguments: Door.allCases)
         func unknownKind(door: Door) async throws {
             expectFailure(

@@ -69,6 +69,41 @@ struct BoundedRowsTests {
         #expect(try shard.count("SELECT count(*) FROM index_missing") == 0)
     }
 
+    @Test("what goes along with a record goes in parts where its index rows are too many, and before its level at once")
+    func cascades() throws {
+        var tree = Self.schema(999)
+        tree.types[0].fields.append(FieldDefinition(name: "parent", type: FieldType(.reference)))
+        tree.types[0].grants.append(Grant(role: "_creator", permissions: .write))
+        for (level, isAtOnce) in [(FeatureLevel.changeTimes, true), (.boundedDeletions, false)] {
+            let shard = try shard(tree)
+            _ = try shard.apply(.modifyZone(ModifyZone(.create, zone: Fixture.work, caller: Fixture.ann, time: 1)))
+            _ = try save(.create, 0..<1, in: shard, zone: Fixture.work, at: level)
+            let parent = FieldValue.reference(Reference(recordName: "r0", action: .deleteSelf))
+            for first in [1, 81, 161] {
+                let children = (first..<first + 80).map { number in
+                    RecordChange(
+                        .create, "r\(number)", type: "Wide",
+                        fields: [RecordChange.FieldChange(name: "parent", value: parent)])
+                }
+                let command = ModifyRecords(
+                    zone: Fixture.work, schemaVersion: 1, caller: Fixture.ann, time: 1, operations: children)
+                #expect(try shard.apply(.modifyRecords(command), at: level).codes.allSatisfy { $0 == nil })
+            }
+            #expect(try save(.forceDelete, 0..<1, in: shard, zone: Fixture.work, at: level).codes == [nil])
+            var rows = try shard.count("SELECT count(*) FROM index_missing")
+            #expect(rows == (isAtOnce ? 0 : 240 * 999))
+            var parts = 0
+            while try shard.apply(.maintain(Maintain(time: 1)), at: level) == .maintained(hasMore: true) {
+                let now = try shard.count("SELECT count(*) FROM index_missing")
+                #expect(rows - now < 50_000)
+                (rows, parts) = (now, parts + 1)
+            }
+            #expect(try shard.count("SELECT count(*) FROM index_missing") == 0)
+            #expect(try shard.count("SELECT count(*) FROM record WHERE deleted = 0") == 0)
+            #expect(isAtOnce ? parts == 0 : parts > 4)
+        }
+    }
+
     @Test("the edge refuses such a request before it is logged, and never a single record")
     func edge() {
         func refusal(_ count: Int, _ fields: Int) -> ErrorCode? {

@@ -153,6 +153,29 @@ struct FeedTests {
         #expect(reason(try page(between)).contains("tombstones"))
     }
 
+    @Test("who has a token of the empty zone knows what it made since, and needs its tombstones")
+    func emptyZoneToken() throws {
+        let empty = try found(page()).token
+        try save("a")
+        _ = try shard.one(zone, .make(.forceDelete, "a"))
+        #expect(try names(found(page(empty))) == ["-a"])
+        try shard.maintain(retention: Retention(tombstonesMax: 0))
+        #expect(reason(try page(empty)).contains("tombstones"))
+        #expect(try names(found(page())) == [])
+    }
+
+    @Test("a page ends after so many bytes, also of records that are not wanted")
+    func unwantedBytes() throws {
+        for number in 0..<6 {
+            let text = FieldValue.string(String(repeating: "x", count: 900_000))
+            _ = try shard.one(zone, .make(.create, "n\(number)", [("plain", text)]))
+        }
+        try save("s", type: "Secret")
+        let first = try found(page(types: ["Secret"]))
+        #expect(first.records.isEmpty && first.moreComing)
+        #expect(try names(found(page(first.token, types: ["Secret"]))) == ["s"])
+    }
+
     @Test("bytes that are no token, a token of another zone and default zones are refused")
     func refusals() throws {
         try shard.zone(.create, ZoneKey(database: Fixture.annsData, name: "home"))
@@ -241,6 +264,18 @@ struct FeedTests {
         } while page.hasMore
         #expect(walked == ["a", "b", "work"])
         #expect(page.position == later.position)
+    }
+
+    @Test("who has a token from before any zone is told of the deletion of one that it may have made since")
+    func deletedSince() throws {
+        let bobs = DatabaseKey(container: "app", environment: .production, scope: .private, owner: "_bob")
+        let before = try foundZones(changes(by: Fixture.bob, of: bobs))
+        for kind in [ModifyZone.Kind.create, .delete] {
+            _ = try shard.zone(kind, ZoneKey(database: bobs, name: "notes"), by: Fixture.bob)
+        }
+        let since = try foundZones(changes(before, by: Fixture.bob, of: bobs))
+        #expect(since.zones.map(\.state.name) == ["notes"] && since.zones.allSatisfy(\.isDeleted))
+        #expect(try foundZones(changes(by: Fixture.bob, of: bobs)).zones.isEmpty)
     }
 
     @Test("a restored or reset database ends its tokens; public data and strangers are refused")

@@ -132,6 +132,27 @@ struct LogReaderTests {
         #expect(try pair.expiry(of: old) == .lost)
     }
 
+    @Test("a log that is forgotten leaves databases and their tokens as they are, from its level on")
+    func othersTokens() throws {
+        for (level, stays) in [(FeatureLevel.changeTimes, false), (.ownLives, true)] {
+            let pair = try Pair()
+            func changes(_ last: DatabaseChangesPage?) throws -> ReadOutcome<DatabaseChangesPage> {
+                let request = DatabaseChangesRequest(
+                    database: Self.bobsZone.database, schemaVersion: 1, caller: Fixture.bob,
+                    incarnation: last?.incarnation ?? 0, after: last?.position ?? 0)
+                return try pair.home.queue.read { try ChangeReads(pair.home.tables, in: $0).databaseChanges(request) }
+            }
+            guard case .found(let empty) = try changes(nil) else { throw ServiceError(.internalError, "no page") }
+            try pair.watch(Pair.subscription("all"))
+            let old = try pair.token()
+            let forget = LogReaderCommand.forget(subscriber: Pair.subscriber, time: 1000)
+            #expect(try pair.home.run(level: level) { try forget.apply(in: $0) }.isDone)
+            if case .found(let page) = try changes(empty) { #expect(stays && page == empty) } else { #expect(!stays) }
+            try pair.watch(Pair.subscription("all"))
+            #expect(try pair.expiry(of: old) == .lost)
+        }
+    }
+
     @Test("readers of a container that is purged go")
     func purged() throws {
         #expect(try move(from: 0))

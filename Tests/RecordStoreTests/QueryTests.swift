@@ -126,6 +126,29 @@ struct QueryTests {
         #expect(try isRefused(Fixture.work, query, cursor))
     }
 
+    @Test("a cursor of an order that the schema implied is refused once the type has other indexes; one of a sort is not")
+    func otherIndexes() throws {
+        for name in ["a", "b", "c"] { _ = try shard.one(zone, .make(.create, name, [("text", .string("t" + name))])) }
+        let filter = Filter(field: "text", comparator: .notEquals, value: .string("x"))
+        let implied = Query(recordType: "Note", filters: [filter])
+        let sorted = Query(recordType: "Note", sorts: [Sort(field: "text")])
+        guard case .found(let first) = try shard.query(zone, implied, limit: 1),
+            case .found(let other) = try shard.query(zone, sorted, limit: 1)
+        else {
+            Issue.record("refused")
+            return
+        }
+        var note = Fixture.note
+        note.fields.removeAll { $0.name == "___recordID" }
+        try shard.apply(Fixture.install(2, Schema(types: [note])))
+        #expect(try refusal(implied, cursor: first.next)?.contains("start again") == true)
+        guard case .found(let second) = try shard.query(zone, sorted, limit: 1, cursor: other.next) else {
+            Issue.record("refused")
+            return
+        }
+        #expect(second.records.map(\.name) == ["b"])
+    }
+
     @Test("the last page has no cursor, and a full last page neither")
     func lastPage() throws {
         for name in ["a", "b", "c"] { _ = try shard.one(zone, .make(.create, name)) }

@@ -9,6 +9,8 @@ struct TwinReaders {
     private var readers: [String: LogReader] = [:]
     /// Of the owner's log; nil where it has none.
     private var life: UInt64?
+    /// Below it no further life begins.
+    private var leastLife: UInt64 = 0
     private static let owner = Fixture.annsData
     private static let namesMax = 130
 
@@ -33,14 +35,14 @@ struct TwinReaders {
     }
 
     /// - Parameter floor: below it no incarnation and no life begins.
-    mutating func apply(_ command: LogReaderCommand, floor: inout UInt64) -> Bool {
+    mutating func apply(_ command: LogReaderCommand, floor: UInt64) -> Bool {
         switch command {
         case .forget:
-            if let life { floor = max(floor, life + 1) }
+            if let life { leastLife = life + 1 }
             (readers, life) = ([:], nil)
             return true
         case .move(_, _, _, let name, let version, var reader):
-            life = life ?? floor
+            life = life ?? max(floor, leastLife)
             guard readers[name]?.version ?? 0 == version, reader.body.count <= LogReader.bytesMax else { return false }
             reader.version = version + 1
             if readers[name] == nil, readers.count >= LogReader.countMax {

@@ -45,7 +45,7 @@ struct TwinTests {
                 let move = readers.next(at: commands.time)
                 twin.observe(commands.time)
                 let isDone = try shard.run { try move.apply(in: $0) }.isDone
-                #expect(isDone == readers.apply(move, floor: &twin.floor), "step \(step): \(move)")
+                #expect(isDone == readers.apply(move, floor: twin.floor), "step \(step): \(move)")
             }
             twin.rememberedBytes = try shard.rememberedBytes()
             try expectSameUsage(shard, twin, step)

@@ -15,6 +15,13 @@ package struct Query: Hashable, Sendable, WireMessage {
         self.sorts = sorts
     }
 
+    /// The query as bytes, with what decides in which order its records come: without sorts the order follows the
+    /// type's indexes, so a position in it means something only while these stay.
+    package func encodedWithOrder(in type: RecordType) -> [UInt8] {
+        guard sorts.isEmpty else { return encoded() }
+        return encoded() + RecordType(name: type.name, fields: type.fields.filter { !$0.indexes.isEmpty }).encoded()
+    }
+
     package static var blank: Self { Query(recordType: "", filters: [], sorts: []) }
 
     package mutating func fields(_ wire: inout WireFields) throws(WireError) {

@@ -32,6 +32,8 @@
 /// | 10 | 0.1.0 | an administrator has a test notification of a subscription entered into its user's log |
 /// | 10 | 0.1.0 | subscriptions by what a record must not have are found by what it has instead |
 /// | 11 | 0.1.0 | a notification has the time of its change, also where its reader's shard was quiet |
+/// | 12 | 0.1.0 | a deletion takes along at once what one request may change, and the rest in bounded parts |
+/// | 12 | 0.1.0 | the end of a log of notifications ends its own tokens alone |
 ///
 /// What apply does in a new way gets the next number, a line here and a `static let`, and asks for it. A command, or a
 /// field of one, that a level brought is not proposed before the level is in force.
@@ -120,6 +122,12 @@ package struct FeatureLevel: RawRepresentable, Hashable, Comparable, Sendable, C
     /// Notifications have the time of the change that they tell of, also where their subscriber's shard was quiet.
     package static let changeTimes = FeatureLevel(11)
 
+    /// What a deletion takes along is bounded by its rows, too; so is a part of maintenance.
+    package static let boundedDeletions = FeatureLevel(12)
+
+    /// Logs of notifications begin and end without new lives of the shard's databases.
+    package static let ownLives = FeatureLevel(12)
+
     /// The levels that this build can follow.
-    package static let supported = first...FeatureLevel(11)
+    package static let supported = first...FeatureLevel(12)
 }

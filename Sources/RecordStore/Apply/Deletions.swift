@@ -40,13 +40,31 @@ struct Deletions: TransactionPart {
                 return .fail(Self.held(by: holder, writer), nil)
             }
         }
-        if isCustom {
+        if try isCustom && goesAtOnce(cascade.dropFirst(), batch) {
             plan.cascade = cascade.dropFirst().map(\.id)
         } else {
             plan.leavesJob = true
         }
         return .delete(plan)
     }
+
+    /// Whether the request may change all rows of the records along, which it then counts; else they go in parts.
+    private func goesAtOnce(_ members: ArraySlice<RecordRow>, _ batch: Batch) throws -> Bool {
+        guard transaction.level >= .boundedDeletions else { return true }
+        var (changed, bytes) = (0, 0)
+        for member in members {
+            guard let row = try rows.row(member.id) else { continue }
+            bytes += row.body.count
+            changed += try batch.schema.byID[row.typeID].map { try changedRows(ofDeleting: row, type: $0) } ?? 1
+            if changed > Self.rowsAtOnceMax || bytes > Self.bytesAtOnceMax { return false }
+        }
+        return batch.takeRows(changed) == nil
+    }
+
+    /// Of all that goes along at once: its rows with those in indexes, and the bytes of bodies that are read for it.
+    /// Ten thousand records with some twenty index rows each do.
+    private static let rowsAtOnceMax = 200_000
+    private static let bytesAtOnceMax = 16 << 20
 
     /// The assets that a record holds, which only bodies of some types may.
     private func assets(of row: RecordRow, _ type: InstalledType) throws -> [AssetReference] {
@@ -56,8 +74,13 @@ struct Deletions: TransactionPart {
     /// Why the request may not remove the record's index rows, too. What goes along is bounded by its own number.
     private func refusal(ofDeleting row: RecordRow, type: InstalledType, _ batch: Batch) throws -> ServiceError? {
         guard transaction.level >= .boundedRows, batch.command.operations.count > 1 else { return nil }
+        return batch.takeRows(try changedRows(ofDeleting: row, type: type))
+    }
+
+    /// The record's row, and those in indexes.
+    private func changedRows(ofDeleting row: RecordRow, type: InstalledType) throws -> Int {
         let record = try transaction.indexedRecord(row, fields: try type.fields(of: row))
-        return batch.takeRows(type.indexes.reduce(1) { $0 + max(record.keys(in: $1).count, 1) })
+        return type.indexes.reduce(1) { $0 + max(record.keys(in: $1).count, 1) }
     }
 
     /// What a deletion makes room for; nothing where no other operation may use it.
@@ -103,8 +126,8 @@ struct Deletions: TransactionPart {
         return found
     }
 
-    /// Goes on with a deletion in a default zone: what refers to the deleted record goes, if who deleted it may delete
-    /// that too; and has what refers to those records go in its turn.
+    /// Goes on with a deletion in a default zone, or with a large one: what refers to the deleted record goes, if who
+    /// deleted it may delete that too; and has what refers to those records go in its turn.
     ///
     /// A record that another one holds with VALIDATE stays, unless the other one goes with the same target.
     func goOn(with job: Job, budget: Int) throws -> Int {
@@ -125,24 +148,33 @@ struct Deletions: TransactionPart {
         ) { $0.integer(0) }
         let along = try goingAlong(with: sources, body, writer)
         let versions = VersionKeeper(body.versionsMax, body.quota, zone.database, in: transaction)
+        let isBounded = transaction.level >= .boundedDeletions
+        var last: Int64?
         for id in sources {
+            if isBounded, transaction.isPartFull, last != nil { break }
+            last = id
             guard let row = try rows.row(id), !row.isDeleted, writer.mayDelete(row) else { continue }
+            if isBounded { transaction.partBytes += row.body.count }
             if let along, try rows.holder(of: row, outside: along, writer) != nil { continue }
-            let refersOn = try rows.isTarget(row.name, zone: zone)
-            let type = writer.schema.byID[row.typeID]
-            try RecordWriter(transaction).leaveTombstone(
-                row, type: type, zone: zone, by: try transaction.makeUserID(body.caller), versions)
-            if refersOn {
-                try JobTable(transaction).addCascade(from: row.name, zone: zone, caller: body.caller, versions)
-            }
+            try delete(row, writer, versions)
         }
         if let versions { try VersionTable(transaction).settle(versions, in: zone.database) }
-        if sources.count == budget, let last = sources.last {
+        if let last, last != sources.last || sources.count == budget {
             try JobTable(transaction).advance(job, to: last)
         } else {
             try JobTable(transaction).end(job)
         }
         return sources.count
+    }
+
+    /// Deletes a record that goes along; what refers to it goes next.
+    private func delete(_ row: RecordRow, _ writer: CascadeWriter, _ versions: VersionKeeper?) throws {
+        let refersOn = try rows.isTarget(row.name, zone: writer.zone)
+        try RecordWriter(transaction).leaveTombstone(
+            row, type: writer.schema.byID[row.typeID], zone: writer.zone,
+            by: try transaction.makeUserID(writer.caller), versions)
+        guard refersOn else { return }
+        try JobTable(transaction).addCascade(from: row.name, zone: writer.zone, caller: writer.caller, versions)
     }
 
     /// The records that are deleted with the target, where another record holds one of them; else nil. Empty if there

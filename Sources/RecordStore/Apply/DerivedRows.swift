@@ -42,6 +42,7 @@ struct IndexTable: TransactionPart {
     /// - Parameter key: nil for the row that says that the record lacks the field.
     /// - Returns: the bytes that the row counts for; 0 where it was there already.
     private func add(_ index: Int64, zoneID: Int64, _ key: IndexKey?, _ recordID: Int64) throws -> Int64 {
+        transaction.takeIndexRow()
         switch key {
         case nil: try transaction.statements.insertMissing.run(index, zoneID, recordID)
         case .number(let number)?: try transaction.statements.insertNumber.run(index, zoneID, number, recordID)
@@ -52,6 +53,7 @@ struct IndexTable: TransactionPart {
 
     /// - Returns: the bytes that the row counted for; 0 without a row.
     func remove(_ index: Int64, zoneID: Int64, _ key: IndexKey?, _ recordID: Int64) throws -> Int64 {
+        transaction.takeIndexRow()
         switch key {
         case nil: try transaction.statements.deleteMissing.run(index, zoneID, recordID)
         case .number(let number)?: try transaction.statements.deleteNumber.run(index, zoneID, number, recordID)

@@ -31,12 +31,15 @@ package final class RecordTransaction {
     var commandNumber = 0
     /// Whether jobs or retired zones wait.
     var hasJobs: Bool
-    /// Bytes of bodies that the current part of maintenance has read; it ends at `partBytesMax`, give or take a record.
+    /// Bytes of bodies that the current part of maintenance has read, and an amount for each index row that it changed;
+    /// it ends at `partBytesMax`, give or take a record.
     var partBytes = 0
     /// Which rows count in quotas.
     var counted: CountedRows
     static let partBytesMax = 4 * 1_048_576
     var isPartFull: Bool { partBytes >= Self.partBytesMax }
+    /// A part changes some 40,000 index rows at most, which takes a fraction of a second.
+    private static let indexRowBytes = 100
     /// Assets that were named for the first time, or again, by the commands of this transaction: the node looks whether
     /// it has their files.
     package internal(set) var namedAssets: [AssetReference] = []
@@ -225,7 +228,7 @@ extension RecordTransaction {
                 .tryAgainLater, "subscriptions need feature level \(FeatureLevel.notifications)", retryAfterSeconds: 1)
             return SubscriptionsOutcome(failures: command.changes.map { _ in error }, marks: [])
         }
-        return try home.modify(command, life: incarnationFloor, at: time, notified: &notified)
+        return try home.modify(command, life: try subscriberLife(), at: time, notified: &notified)
     }
 
     /// Applies the effects of another group, each once and in order.
@@ -283,9 +286,25 @@ extension RecordTransaction {
             try MatchingQueue(db: db, level: level).remove(container: container, budget: &budget)
         }
         guard budget > 0 else { return }
-        try endLives(to: try home.lastLife(of: container))
+        try endSubscriberLives(to: try home.lastLife(of: container))
         try home.remove(container: container, budget: &budget)
         if budget > 0 { try matcher.remove(container: container, budget: &budget) }
+    }
+
+    /// The life of a subscriber who has no row yet.
+    func subscriberLife() throws -> Int64 {
+        guard level >= .ownLives else { return incarnationFloor }
+        return max(incarnationFloor, try home.leastLife() ?? 0)
+    }
+
+    /// Has subscribers who come begin a greater life than those who go.
+    func endSubscriberLives(to life: Int64) throws {
+        if level >= .ownLives { try home.endLives(to: life) } else { try endLives(to: life) }
+    }
+
+    /// Counts an index row that is changed.
+    func takeIndexRow() {
+        if level >= .boundedDeletions { partBytes += Self.indexRowBytes }
     }
 
     /// Has what is made later begin a greater life, so that tokens of lives up to one fit none of it.

@@ -126,7 +126,7 @@ package struct ChangedZone: Hashable, Sendable, WireMessage {
 
 /// Some of the zones that changed, each once, in the order of their latest changes.
 package struct DatabaseChangesPage: Hashable, Sendable, WireMessage {
-    /// The first page of a walk from the beginning leaves deleted zones out.
+    /// The first page of a walk from the beginning, which has no incarnation, leaves deleted zones out.
     package var zones: [ChangedZone]
     /// Where to go on, now or later; the incarnation is at least 1.
     package var incarnation: UInt64
@@ -149,7 +149,7 @@ package struct DatabaseChangesPage: Hashable, Sendable, WireMessage {
 package enum FeedLimits {
     /// Rows that one page looks at.
     package static let examinedMax = 10_000
-    /// Bytes of record bodies in a page, give or take one record.
+    /// Bytes of record bodies that one page reads, of unwanted types too, give or take one record.
     package static let pageBytesMax = 4 * 1_048_576
 }
 
@@ -243,7 +243,7 @@ package struct ChangeReads {
             let zone = ZoneRow(row)
             last = UInt64(bitPattern: zone.changedAt)
             let isDeleted = zone.state != ZoneLife.live
-            if row.integer(ZoneRow.columnCount + 1) != 0 || (isDeleted && request.after == 0) { return true }
+            if row.integer(ZoneRow.columnCount + 1) != 0 || (isDeleted && request.incarnation == 0) { return true }
             let state = zone.described(as: row.text(ZoneRow.columnCount))
             zones.append(ChangedZone(state: state, isDeleted: isDeleted))
             return true
@@ -333,7 +333,7 @@ private struct ZonePage {
             }
             examined += 1
             last = row.sequence
-            bytes += entry == nil ? 0 : row.body.count
+            bytes += row.body.count
             if let entry { entries.append(entry) }
             return true
         }

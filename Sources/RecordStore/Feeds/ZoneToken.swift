@@ -102,9 +102,11 @@ struct ZoneWalk {
         if let bytes = request.token, !bytes.isEmpty {
             token = try Self.token(bytes, of: request.zone)
             try Self.check(token, zone: zone)
+        } else if !request.isReverse {
+            // Who knows nothing yet needs no tombstones from before. Who has a token of an empty zone may know records
+            // that it made since.
+            token.since = end
         }
-        // Who knows nothing yet needs no tombstones from before.
-        if token.sequence == 0 && token.reverse == nil && token.since == nil && !request.isReverse { token.since = end }
         if request.isReverse && token.reverse == nil && token.since == nil && token.sequence < end {
             token.reverse = ZoneToken.Reverse(low: token.sequence, high: end, position: end + 1)
         }
@@ -139,7 +141,7 @@ struct ZoneWalk {
             throw FeedErrors.expired("the token is of a future that was lost")
         }
         // Up to where the client needs no tombstones: see `ZoneToken`.
-        let known = max(token.sequence, token.since ?? 0, token.sequence == 0 ? token.reverse?.high ?? sequence : 0)
+        let known = max(token.sequence, token.since ?? 0, token.sequence == 0 ? token.reverse?.high ?? 0 : 0)
         guard known >= UInt64(bitPattern: zone.floor) else {
             throw FeedErrors.expired("tombstones older than the token's have been removed")
         }

@@ -6,14 +6,14 @@ import Wire
 /// Opaque to clients, but not secret: it only says where to go on, and every record after it is judged as on the first
 /// page.
 struct QueryCursor: Hashable, WireMessage {
-    /// What the query was; a cursor for another one is refused.
+    /// What the query was, and what its order follows; a cursor for another one is refused.
     var queryHash: UInt64
     var incarnation: UInt64
     var position: QueryPosition
 
-    /// FNV-1a of the query and its zone: stable across nodes and versions.
-    static func hash(_ query: Query, zone: ZoneKey) -> UInt64 {
-        fnv1a(zone.encoded() + query.encoded())
+    /// FNV-1a of the query with its order, and its zone: the same on every node.
+    static func hash(_ query: Query, zone: ZoneKey, type: RecordType) -> UInt64 {
+        fnv1a(zone.encoded() + query.encodedWithOrder(in: type))
     }
 
     static var blank: Self {

@@ -182,7 +182,7 @@ package struct RecordReads {
             throw ServiceError(.accessDenied, "explain: only for those who may read every record of the type")
         }
         let zone = opened.zone ?? ZoneRow(id: 0, incarnation: 0, sequence: 0, state: ZoneLife.live)
-        let hash = QueryCursor.hash(request.query, zone: request.zone)
+        let hash = QueryCursor.hash(request.query, zone: request.zone, type: reader.type.definition)
         let cursor = try request.cursor.map { try Self.cursor($0, reader, hash: hash, zone: zone) }
         let limit = min(max(request.limit, 1), Limits.recordsPerPageMax)
         let work = QueryWork(bound: QueryTuning.current.workMax)

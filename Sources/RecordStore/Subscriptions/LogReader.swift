@@ -110,7 +110,7 @@ extension LogReaderCommand {
         switch self {
         case .move(let subscriber, let group, let time, let name, let version, var reader):
             transaction.observe(time)
-            let registry = try home.registry(of: subscriber, home: group, life: transaction.incarnationFloor)
+            let registry = try home.registry(of: subscriber, home: group, life: try transaction.subscriberLife())
             let table = LogReaderTable(db: db)
             let known = try table.find(name, of: registry.id)
             guard known?.version ?? 0 == version, reader.body.count <= LogReader.bytesMax else {
@@ -122,7 +122,7 @@ extension LogReaderCommand {
         case .forget(let subscriber, let time):
             transaction.observe(time)
             if transaction.level >= .endedLogs, let registry = try RegistryRow.find(subscriber, in: db) {
-                try transaction.endLives(to: registry.life)
+                try transaction.endSubscriberLives(to: registry.life)
             }
             return LogReaderOutcome(
                 isDone: try home.forget(

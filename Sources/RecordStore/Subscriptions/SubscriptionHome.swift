@@ -22,7 +22,11 @@ struct SubscriptionHome {
         if try !db.tableExists("outbox") { try db.execute(sql: Outbox.tables + RegistryRow.tables) }
         if try !db.tableExists("matching") { try db.execute(sql: MatchingQueue.tables + WatcherTable.tables) }
         if try !db.tableExists("log_reader") { try db.execute(sql: LogReaderTable.tables) }
+        if try !db.tableExists("subscriber_life") { try db.execute(sql: lives) }
     }
+
+    /// The least life of a subscriber who comes; no row until one has gone.
+    private static let lives = "CREATE TABLE subscriber_life (id INTEGER PRIMARY KEY, least INTEGER NOT NULL)"
 
     init(db: Database, level: FeatureLevel) {
         self.db = db
@@ -272,6 +276,18 @@ struct SubscriptionHome {
             count += 1
         }
         return count
+    }
+
+    /// The least life that the rows say for a subscriber who comes.
+    func leastLife() throws -> Int64? {
+        try db.first("SELECT least FROM subscriber_life") { $0.integer(0) }
+    }
+
+    /// Has subscribers who come begin a greater life, so that tokens of logs of lives up to one fit none of theirs.
+    func endLives(to life: Int64) throws {
+        guard try life >= leastLife() ?? 0 else { return }
+        try db.run("INSERT OR REPLACE INTO subscriber_life VALUES (1, ?)", life + 1)
+        try db.checkOneRow("the end of subscribers' lives up to \(life)")
     }
 
     /// The greatest life of a container's users; 0 where there are none.

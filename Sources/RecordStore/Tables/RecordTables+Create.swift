@@ -41,7 +41,7 @@ extension RecordTables {
         ("inbox", "source"), ("registry", "id"), ("subscription", "id"), ("notification", "registry, sequence"),
         ("watcher", "id"), ("matching_queue", "container"), ("matching", "id"),
         ("watched", "container, environment, scope, owner"), ("loss", "container"), ("log_reader", "registry, name"),
-        ("record_version", "id"),
+        ("record_version", "id"), ("subscriber_life", "id"),
     ]
 
     /// How many bytes the rows of `idempotency` take, of each caller in a database.

@@ -18,10 +18,12 @@ struct DatabaseWideQuery {
         if form.explains {
             throw .badRequest("explain: a query over one zone can be explained; name one in zoneID")
         }
-        let query = try await request.judge(in: service) { attempt throws(ServiceError) in
-            try request.resolved(form, schema: attempt.schema.schema)
+        let hash = try await request.judge(in: service) { attempt throws(ServiceError) in
+            let schema = attempt.schema.schema
+            let query = try request.resolved(form, schema: schema)
+            return Marker.hash(query, of: request.key, type: schema.type(named: query.recordType) ?? .blank)
         }
-        let marker = try await marker(for: query)
+        let marker = try await marker(hash)
         let rendering = request.rendering(
             desiredKeys: form.desiredKeys, numbersAsStrings: form.numbersAsStrings, now: service.now)
         let answers = try await service.attempts.readAll(of: request.key, by: request.deadline) {
@@ -42,8 +44,7 @@ struct DatabaseWideQuery {
         return RecordQueries.Page(
             records: records.bytes, count: page.records.count,
             continuationMarker: page.next.map { next in
-                let marker = Marker(query: Marker.hash(query, of: request.key), position: next)
-                return SealedPosition.marker.text(of: marker.encoded(), in: service)
+                SealedPosition.marker.text(of: Marker(query: hash, position: next).encoded(), in: service)
             })
     }
 
@@ -63,11 +64,11 @@ struct DatabaseWideQuery {
         return (records, records.last?.position)
     }
 
-    private func marker(for query: Query) async throws(RequestFailure) -> Marker? {
+    private func marker(_ hash: UInt64) async throws(RequestFailure) -> Marker? {
         guard let bytes = try await SealedPosition.marker.open(form.continuationMarker, in: service) else {
             return nil
         }
-        guard let marker = try? Marker(decoding: bytes), marker.query == Marker.hash(query, of: request.key) else {
+        guard let marker = try? Marker(decoding: bytes), marker.query == hash else {
             throw .badRequest("continuationMarker is not one of this query: start again without it")
         }
         return marker
@@ -76,7 +77,7 @@ struct DatabaseWideQuery {
 
 /// The bytes of a marker of a query over a whole database.
 private struct Marker: WireMessage {
-    /// What the query was; a marker of another one is refused.
+    /// What the query was, and what its order follows; a marker of another one is refused.
     var query: UInt64
     var position: [UInt8]
     /// Tells it from the cursor of a query over one zone, which has no such field.
@@ -87,9 +88,9 @@ private struct Marker: WireMessage {
         self.position = position
     }
 
-    /// FNV-1a of the query and its database: the same on every node.
-    static func hash(_ query: Query, of database: DatabaseKey) -> UInt64 {
-        fnv1a(database.encoded() + query.encoded())
+    /// FNV-1a of the query with its order, and its database: the same on every node.
+    static func hash(_ query: Query, of database: DatabaseKey, type: RecordType) -> UInt64 {
+        fnv1a(database.encoded() + query.encodedWithOrder(in: type))
     }
 
     static var blank: Self { Marker(query: 0, position: []) }

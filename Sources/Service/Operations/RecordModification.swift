@@ -85,9 +85,8 @@ package struct RecordModification: Sendable {
                     return .done(result)
                 }
             }
-            if plan.changes.isEmpty || isAtomic && plan.changes.count < plan.items.count {
-                return .done(try await result(answer, isAtomicFailure: isAtomic))
-            }
+            let fails = isAtomic && plan.changes.count < plan.items.count
+            if fails || plan.changes.isEmpty { return .done(try await result(answer, isAtomicFailure: fails)) }
             let terms = attempt.quotaTerms(of: request.key, in: service)
             var command = ModifyRecords(
                 zone: zone, schemaVersion: schema.version, caller: request.caller, time: service.now,
