@@ -195,8 +195,11 @@ extension RateLimiter {
     /// awaited, not for 250 ms.
     /// - Parameters:
     ///   - boot: Random for each start of the node.
-    ///   - limit: The container's limit as the directory says, in requests a second.
-    package func report(node: UInt64, boot: UInt64, limit: UInt64, now: UInt64) -> RateReport? {
+    ///   - limit: The container's limit as the directory says, in requests a second; asked for only where a report is
+    ///     due.
+    package func report(
+        node: UInt64, boot: UInt64, limit: @autoclosure () -> UInt64, now: UInt64
+    ) -> RateReport? {
         reporting.withLock { state in
             let accepted = accepted.load(ordering: .relaxed)
             let late = acceptedLate.load(ordering: .relaxed)
@@ -205,7 +208,7 @@ extension RateLimiter {
                 accepted - min(accepted, late) + turnedAway.load(ordering: .relaxed), state.reportedArrivals)
             let held = terms.load()
             guard isDue(&state, held: held, arrivals: arrivals, now: now) else { return nil }
-            state.limit = limit
+            state.limit = limit()
             state.note(arrivals: arrivals, now: now)
             let silence = silence(at: now)
             state.isSilent = silence >= state.silentAfter
@@ -217,7 +220,7 @@ extension RateLimiter {
                 key: key, node: node, boot: boot &+ instance &* 0x9E37_79B9_7F4A_7C15, sequence: state.sequence,
                 accepted: accepted, arrivals: arrivals, refused: refused.load(ordering: .relaxed),
                 heldMicroRate: held.isValid(at: now) && !isLeaving ? held.microRate : 0, wants: !isLeaving,
-                isSilent: state.isSilent, promised: waiting(held, now: now), limit: limit)
+                isSilent: state.isSilent, promised: waiting(held, now: now), limit: state.limit)
             report.waiting = UInt64(max(0, waiters.load(ordering: .relaxed)))
             report.leftMicroTokens = report.heldMicroRate > 0 ? left(held, now: now) : 0
             report.answered = state.answered
@@ -336,8 +339,8 @@ package final class RateLimiters: Sendable {
 
     /// - Parameter limitersMax: Containers remembered at once (about); beyond, the one idle for longest is forgotten.
     package init(limitersMax: Int = 100_000) {
-        stripes = (0..<64).map { _ in Stripe() }
-        stripeMax = max(1, limitersMax / 64)
+        stripes = (0..<16).map { _ in Stripe() }
+        stripeMax = max(1, limitersMax / stripes.count)
     }
 
     /// The limiter of a key, created on demand. Use it for one request only: an idle one is replaced.
