@@ -135,7 +135,7 @@ class OwnCluster:
 def run(program, benchmark):
     """Runs a benchmark, `async def benchmark(folder)`, in a temporary folder, with as many open files as may be."""
     if not os.path.exists(program):
-        sys.exit("%s is missing: swift build -c release --product zonekeeper" % program)
+        sys.exit("%s is missing: swift build -c release --static-swift-stdlib --product zonekeeper" % program)
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     with tempfile.TemporaryDirectory() as folder:
