@@ -36,7 +36,9 @@ final class PreferenceEngine: Sendable {
         /// Whether the server confirmed, in this epoch, that the session belongs to the core's account.
         var isConfirmed = false
         /// Edits that are in memory and not on disk, in their order, the last of each key.
-        var unsaved: [PreferenceEdit] = []
+        var unsaved: [UnsavedEdit] = []
+        /// How many edits there were, which numbers them.
+        var edits = 0
         var isSaveScheduled = false
         var wakeAt: Int64?
         var suspectedAt: Int64 = .min
@@ -61,12 +63,26 @@ final class PreferenceEngine: Sendable {
                 service: service, account: account, device: core.copy.device, place: place, epoch: epoch)
         }
 
+        /// Keeps an edit until it is on disk.
+        mutating func keep(_ edit: PreferenceEdit) {
+            unsaved.removeAll { $0.edit.key == edit.key }
+            edits += 1
+            unsaved.append(UnsavedEdit(number: edits, edit: edit))
+        }
+
         /// Drops edits that were answered, or that made room for a newer value, while they could not be saved. They
         /// must not be replayed.
         mutating func dropAnswered() {
             let rows = core.copy.rows
-            unsaved.removeAll { rows[$0.key]?.edit == nil && rows[$0.key]?.sent == nil }
+            unsaved.removeAll { rows[$0.edit.key]?.edit == nil && rows[$0.edit.key]?.sent == nil }
         }
+    }
+
+    /// An edit that is not on disk.
+    struct UnsavedEdit: Sendable {
+        /// Grows with each edit: a later edit of the same key has another one.
+        var number: Int
+        var edit: PreferenceEdit
     }
 
     /// The file of the account that the core is at.
@@ -166,8 +182,7 @@ final class PreferenceEngine: Sendable {
         let (effects, mustSchedule) = state.withLock { state in
             let effects = state.core.edit(edit, at: moment)
             guard effects.persist else { return (effects, false) }
-            state.unsaved.removeAll { $0.key == edit.key }
-            state.unsaved.append(edit)
+            state.keep(edit)
             defer { state.isSaveScheduled = true }
             return (effects, !state.isSaveScheduled && !state.isClosed)
         }
@@ -246,9 +261,9 @@ final class PreferenceEngine: Sendable {
                 if case .syncRequested = event { waiters.arm() }
                 state.isSaveScheduled = false
                 if disk.isDirty { state.dropAnswered() }
-                return (result, state.link, state.core.copy, state.unsaved.count)
+                return (result, state.link, state.core.copy, state.unsaved.last?.number)
             }
-            if result.persist || unsaved > 0 || disk.isDirty { save(copy, unsaved, &disk, &problem) }
+            if result.persist || unsaved != nil || disk.isDirty { save(copy, upTo: unsaved, &disk, &problem) }
             note(storage: problem)
             effects.append(result)
             return (effects, link)
@@ -257,11 +272,13 @@ final class PreferenceEngine: Sendable {
     }
 
     /// Writes the copy, unless the file or its lock has a problem: another process's edits may then be in the file.
-    private func save(_ copy: PreferenceCopy, _ unsaved: Int, _ disk: inout Disk, _ problem: inout String?) {
+    /// - Parameter last: the number of the last unsaved edit that the copy has; nil where it has none. Those made while
+    ///   it is written stay unsaved.
+    private func save(_ copy: PreferenceCopy, upTo last: Int?, _ disk: inout Disk, _ problem: inout String?) {
         disk.isDirty = problem != nil || !disk.file.save(copy, &problem)
         if !disk.isDirty {
             disk.failures = 0
-            state.withLock { $0.unsaved.removeFirst(unsaved) }
+            if let last { state.withLock { $0.unsaved.removeAll { $0.number <= last } } }
             return
         }
         // Work goes on in memory: nothing that the server is told is lost, and the write is tried again.
@@ -285,7 +302,7 @@ final class PreferenceEngine: Sendable {
             case .copy(let copy):
                 let moment = moment
                 disk.isDirty = false
-                return state.withLock { $0.core.adopt(copy, replaying: $0.unsaved, at: moment) }
+                return state.withLock { $0.core.adopt(copy, replaying: $0.unsaved.map(\.edit), at: moment) }
             }
         } catch {
             problem = problem ?? error.description

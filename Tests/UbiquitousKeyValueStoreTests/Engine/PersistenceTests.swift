@@ -172,6 +172,24 @@ struct PersistenceTests {
         #expect(other.store.string(forKey: "a") == "x")
     }
 
+    @Test("an edit made while the file is written is on disk after the next write, though its key was in the first one")
+    func editedWhileWritten() async throws {
+        let folder = scratch.folder("a")
+        let edited = Mutex<NSUbiquitousKeyValueStore?>(nil)
+        let one = Device(folder: folder, session: nil) { step in
+            if step == .written { edited.withLock { $0.take() }?.set("new", forKey: "a") }
+            return nil
+        }
+        await one.store.engine.idle()
+        edited.withLock { $0 = one.store }
+        one.store.set("old", forKey: "a")
+        #expect(one.store.synchronize())
+        #expect(Device(folder: folder, session: nil).store.string(forKey: "a") == "old")
+        await one.pass(milliseconds: 100)
+        #expect(Device(folder: folder, session: nil).store.string(forKey: "a") == "new")
+        #expect(one.store.string(forKey: "a") == "new")
+    }
+
     @Test("two processes of one user lose no edits of each other, and each is told of the other's")
     func twoProcesses() async throws {
         cloud.with { $0.isOnline = false }
