@@ -124,7 +124,8 @@ public final class CKSyncEngine: Sendable {
         try await send(SendChangesContext(reason: .manual, options: options))
     }
 
-    /// Cancels what is underway, and returns when it has ended. An engine that syncs by itself goes on later.
+    /// Cancels what is underway, and returns when it has ended. An engine that syncs by itself goes on later. A method
+    /// of the delegate that was called is not cancelled: the engine waits for it.
     public func cancelOperations() async {
         let operations = running.withLock { Array($0.operations.values) }
         for work in operations { work.cancel() }

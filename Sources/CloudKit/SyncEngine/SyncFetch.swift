@@ -26,7 +26,9 @@ struct SyncFetch {
     /// What the delegate wants of the next request.
     private func options() async -> CKSyncEngine.FetchChangesOptions {
         guard let delegate = session.delegate else { return context.options }
-        return await session.asking { await delegate.nextFetchChangesOptions(context, syncEngine: session.engine) }
+        return await session.asking { [session, context] in
+            await delegate.nextFetchChangesOptions(context, syncEngine: session.engine)
+        }
     }
 
     /// The database for a request, as the options' group says.

@@ -14,9 +14,10 @@ struct SyncSession {
 
     // MARK: Events
 
-    /// Asks the delegate, or tells it something.
-    func asking<Value: Sendable>(_ body: () async -> Value) async -> Value {
-        await withTaskExecutorPreference(engine.delegateExecutor) { await body() }
+    /// Asks the delegate, or tells it something: in a task that is not cancelled with the engine's work. What the
+    /// delegate stores then is not told again, and it could not say that it failed.
+    func asking<Value: Sendable>(_ body: @escaping @Sendable () async -> Value) async -> Value {
+        await Task(executorPreference: engine.delegateExecutor, operation: body).value
     }
 
     /// Tells the state if it changed since it was told last.

@@ -121,6 +121,23 @@ extension EndToEnd {
             #expect(device.told.suffix(2) == ["switchAccounts", "state"])
         }
 
+        @Test("Cancelling does not reach the delegate: what it stores while it handles an event is not told again")
+        func cancelledInEvent() async throws {
+            let container = try await Cloud.container()
+            let (ada, bob) = (Device(container.privateCloudDatabase), Device(container.privateCloudDatabase))
+            try await ada.save("a", "1")
+            let cancelled = Log<Bool>()
+            bob.whileHandling = { engine in
+                await engine.cancelOperations()
+                cancelled.add(Task.isCancelled)
+            }
+            #expect(await failure { try await bob.engine.fetchChanges() }?.code == .operationCancelled)
+            #expect(!cancelled.all.isEmpty && !cancelled.all.contains(true))
+            bob.whileHandling = nil
+            try await bob.engine.fetchChanges()
+            #expect(bob.texts == ["a": "1"])
+        }
+
         @Test("A zone that was deleted and made again is told as deleted: its old records are gone")
         func madeAgain() async throws {
             let container = try await Cloud.container()
