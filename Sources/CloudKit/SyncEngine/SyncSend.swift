@@ -54,9 +54,10 @@ struct SyncSend {
         var outcome = Outcome<CKSyncEngine.PendingDatabaseChange>()
         for result in results {
             switch result {
-            case .saved(_, .success(let zone)):
+            case .saved(let id, .success(let zone)):
                 saved.append(zone)
-                outcome.ended.append(.saveZone(zone))
+                // The answer's zone has the default owner, whatever the one sent was called.
+                outcome.ended.append(.saveZone(zones[id] ?? zone))
             case .saved(let id, .failure(let error)):
                 let zone = zones[id] ?? CKRecordZone(zoneID: id)
                 failedSaves.append(.init(zone: zone, error: note(error, id, .saveZone(zone), &outcome)))

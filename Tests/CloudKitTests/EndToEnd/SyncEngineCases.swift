@@ -135,6 +135,25 @@ extension EndToEnd {
             #expect(!bob.engine.state.hasPending)
         }
 
+        @Test("A zone whose owner is named is saved once, and deleted once")
+        func namedOwner() async throws {
+            let container = try await Cloud.container()
+            let device = Device(container.privateCloudDatabase)
+            let owner = try await container.userRecordID().recordName
+            let zone = CKRecordZone(zoneID: CKRecordZone.ID(zoneName: "Other", ownerName: owner))
+            device.whileHandling = { [weak device] engine in
+                if device?.told.contains("zones +1 -0 !0") == true { await engine.cancelOperations() }
+            }
+            device.engine.state.add(pendingDatabaseChanges: [.saveZone(zone)])
+            try await device.engine.sendChanges()
+            // Together with the device's own.
+            #expect(device.told.filter { $0.hasPrefix("zones") } == ["zones +2 -0 !0"])
+            device.engine.state.add(pendingDatabaseChanges: [.deleteZone(zone.zoneID)])
+            try await device.engine.sendChanges()
+            #expect(device.told.filter { $0.hasPrefix("zones") } == ["zones +2 -0 !0", "zones +0 -1 !0"])
+            #expect(!device.engine.state.hasPending)
+        }
+
         @Test("In a batch that is atomic by zone, one failure fails the others")
         func atomic() async throws {
             let container = try await Cloud.container()
