@@ -95,10 +95,12 @@ struct SyncSchedule: Sendable, Hashable {
     mutating func sendEnded(_ error: CKError?, at now: SyncClock.Instant, hasPending: Bool) {
         sendFailures = error == nil ? 0 : sendFailures + 1
         incompleteSends = error == nil && hasPending ? incompleteSends + 1 : 0
-        sendNotBefore = error.map { now + Self.wait(after: $0, failures: sendFailures) }
+        let pause = error.map { Self.wait(after: $0, failures: sendFailures) }
+        // What failed by itself holds up nothing that is added later, unless the server wants to be left alone.
+        sendNotBefore = (error?.code == .partialFailure ? error?.wantedPause : pause).map { now + $0 }
         guard hasPending else { return sendAt = nil }
-        if let sendNotBefore {
-            sendAt = sendNotBefore
+        if let pause {
+            sendAt = now + pause
         } else {
             let again = now + Self.wait(failures: incompleteSends)
             sendAt = min(sendAt ?? again, again)

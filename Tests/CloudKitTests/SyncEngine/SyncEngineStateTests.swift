@@ -235,10 +235,26 @@ struct SyncScheduleTests {
         #expect(schedule.takeDue(at: .seconds(16)) == [.send])
         schedule.sendEnded(error(.partialFailure), at: .seconds(16), hasPending: false)
         #expect(schedule.next == nil)
-        // What is added then waits too.
-        schedule.stateChanged(at: .seconds(17), hasPending: true)
-        _ = schedule.takeDue(at: .seconds(17.1))
-        #expect(schedule.next == .seconds(48))
+    }
+
+    @Test("A change that fails again and again delays no other; an error of the whole, and a pause of the server's, do")
+    func failingChange() {
+        var schedule = SyncSchedule()
+        // When a change goes that is added a second after the error, to one that has failed five times.
+        func next(after last: CKError) -> SyncClock.Instant? {
+            for _ in 0..<5 { schedule.sendEnded(error(.partialFailure), at: .zero, hasPending: true) }
+            schedule.sendEnded(last, at: .zero, hasPending: true)
+            #expect(schedule.next == max(.seconds(32), .seconds(last.retryAfterSeconds ?? 0)))
+            schedule.stateChanged(at: .seconds(1), hasPending: true)
+            _ = schedule.takeDue(at: .seconds(1.1))
+            defer { schedule.sendEnded(nil, at: .zero, hasPending: false) }
+            return schedule.next
+        }
+        #expect(next(after: error(.partialFailure)) == .seconds(1.5))
+        #expect(next(after: error(.networkFailure)) == .seconds(32))
+        #expect(next(after: error(.serviceUnavailable, retryAfter: 90)) == .seconds(90))
+        let details = CKErrorDetails(partialErrors: ["zone": error(.zoneBusy, retryAfter: 20)])
+        #expect(next(after: CKError(.partialFailure, reason: "", details: details)) == .seconds(20))
     }
 
     @Test("A change that the app leaves out is asked for at growing intervals, and delays no other")
