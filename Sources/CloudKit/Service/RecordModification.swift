@@ -119,7 +119,7 @@ private struct RecordModification {
             if let error = failures[place] ?? (spoilt.contains(snapshot.id.zoneID) ? batchError : nil) {
                 refused.append(.saved(snapshot.id, .failure(error)))
             } else {
-                sent.append(operation(saving: snapshot, place))
+                sent.append(BatchPlan.Operation(saving: snapshot, at: place, call.policy))
             }
         }
         for id in call.deletes {
@@ -127,39 +127,9 @@ private struct RecordModification {
                 refused.append(.deleted(id, .failure(batchError)))
                 continue
             }
-            var writer = JSONWriter(capacity: 128)
-            writer.deleting(id)
-            sent.append(BatchPlan.Operation(id: id, kind: .delete, json: writer.bytes))
+            sent.append(BatchPlan.Operation(deleting: id))
         }
         return (sent, refused)
-    }
-
-    private func operation(saving record: RecordSnapshot, _ place: Int) -> BatchPlan.Operation {
-        let form = SaveForm(record, call.policy)
-        var writer = JSONWriter(capacity: 512)
-        writer.saving(record, form.kind, keys: form.keys, withParent: form.hasParent)
-        return BatchPlan.Operation(id: record.id, kind: .save(place), json: writer.bytes)
-    }
-
-    /// How a record is sent. One that the server never had is created, unless the policy overwrites existing records.
-    private struct SaveForm {
-        var kind: String
-        var keys: [String]
-        var hasParent: Bool
-
-        init(_ record: RecordSnapshot, _ policy: CKModifyRecordsOperation.RecordSavePolicy) {
-            kind =
-                policy == .ifServerRecordUnchanged
-                ? record.system.changeTag == nil ? "create" : "update" : "forceUpdate"
-            keys = kind == "create" ? record.values.keys.sorted() : record.changedKeys
-            if policy == .allKeys { keys = Set(keys).union(record.values.keys).sorted() }
-            hasParent =
-                record.isParentChanged || record.system.parent != nil && kind == "create"
-                || policy == .allKeys && record.system.parent != nil
-        }
-
-        /// The part of the record that is sent.
-        var part: SentPart { SentPart(keys: Set(keys), hasParent: hasParent) }
     }
 
     private enum Outcome {
@@ -257,6 +227,27 @@ private struct RecordModification {
     }
 }
 
+/// How a record is sent. One that the server never had is created, unless the policy overwrites existing records.
+private struct SaveForm {
+    var kind: String
+    var keys: [String]
+    var hasParent: Bool
+
+    init(_ record: RecordSnapshot, _ policy: CKModifyRecordsOperation.RecordSavePolicy) {
+        kind =
+            policy == .ifServerRecordUnchanged
+            ? record.system.changeTag == nil ? "create" : "update" : "forceUpdate"
+        keys = kind == "create" ? record.values.keys.sorted() : record.changedKeys
+        if policy == .allKeys { keys = Set(keys).union(record.values.keys).sorted() }
+        hasParent =
+            record.isParentChanged || record.system.parent != nil && kind == "create"
+            || policy == .allKeys && record.system.parent != nil
+    }
+
+    /// The part of the record that is sent.
+    var part: SentPart { SentPart(keys: Set(keys), hasParent: hasParent) }
+}
+
 /// Divides the saves and deletions of one call into requests. It does no networking.
 ///
 /// A request is for one zone, holds at most 200 operations and fits the server's body. Operations that are atomic
@@ -301,6 +292,22 @@ struct BatchPlan: Sendable {
                 writer.array { writer in for operation in operations { writer.raw(operation.json) } }
             }
             return writer.bytes
+        }
+    }
+
+    /// What goes in one request.
+    struct Room {
+        private var count = 0
+        private var bytes = 0
+
+        /// Takes the JSON of another operation, unless there is no room for it. The first one always goes in: where it
+        /// is too large for any request, the server refuses it.
+        mutating func take(bytes more: Int) -> Bool {
+            let isFull = count == Limits.operationsMax || bytes + more + 1 > operationsBytesMax
+            if isFull, count > 0 { return false }
+            count += 1
+            bytes += more + 1
+            return true
         }
     }
 
@@ -356,22 +363,15 @@ struct BatchPlan: Sendable {
         isAtomic && !isPublic && zone.zoneName != CKRecordZone.ID.defaultZoneName
     }
 
-    /// Groups consecutive operations, as many as a request takes. An operation that is too large for any request goes
-    /// alone, and the server refuses it.
+    /// Groups consecutive operations, as many as a request takes.
     private static func parts(_ operations: [Operation]) -> [[Operation]] {
         var parts: [[Operation]] = []
-        var bytes = 0
-        for operation in operations {
-            let isFull =
-                parts.last.map {
-                    $0.count == Limits.operationsMax || bytes + operation.json.count + 1 > operationsBytesMax
-                } ?? true
-            if isFull {
-                parts.append([])
-                bytes = 0
-            }
-            parts[parts.count - 1].append(operation)
-            bytes += operation.json.count + 1
+        var rest = operations[...]
+        while !rest.isEmpty {
+            var room = Room()
+            let part = rest.prefix { room.take(bytes: $0.json.count) }
+            parts.append(Array(part))
+            rest = rest.dropFirst(part.count)
         }
         return parts
     }
@@ -387,5 +387,41 @@ struct BatchPlan: Sendable {
             reason:
                 "\(what) can be saved and deleted atomically in the zone '\(zone.zoneName)': send fewer at a time, or "
                 + "not atomically")
+    }
+}
+
+extension BatchPlan.Operation {
+    /// Saves a record as it is.
+    /// - Parameter place: that of the record among those to save.
+    init(saving record: RecordSnapshot, at place: Int, _ policy: CKModifyRecordsOperation.RecordSavePolicy) {
+        let form = SaveForm(record, policy)
+        var writer = JSONWriter(capacity: 512)
+        writer.saving(record, form.kind, keys: form.keys, withParent: form.hasParent)
+        self.init(id: record.id, kind: .save(place), json: writer.bytes)
+    }
+
+    /// Deletes a record.
+    init(deleting id: CKRecord.ID) {
+        var writer = JSONWriter(capacity: 128)
+        writer.deleting(id)
+        self.init(id: id, kind: .delete, json: writer.bytes)
+    }
+}
+
+extension BatchPlan.Room {
+    /// About what the receipt of an asset takes, which is not there before its file was sent.
+    private static let receiptBytes = 1_024
+
+    /// Takes a record to save whose files were not sent yet, unless there is no room for it.
+    mutating func take(saving record: CKRecord) -> Bool {
+        let snapshot = record.snapshot()
+        let assets = snapshot.values.values.reduce(0) { $0 + $1.assets.count }
+        let operation = BatchPlan.Operation(saving: snapshot, at: 0, .ifServerRecordUnchanged)
+        return take(bytes: operation.json.count + assets * Self.receiptBytes)
+    }
+
+    /// Takes a record to delete, unless there is no room for it.
+    mutating func take(deleting id: CKRecord.ID) -> Bool {
+        take(bytes: BatchPlan.Operation(deleting: id).json.count)
     }
 }

@@ -312,7 +312,8 @@ extension CKSyncEngine {
             self.atomicByZone = atomicByZone
         }
 
-        /// A batch of the first of these changes, as many as go in one request; nil if there are none.
+        /// A batch of the first of these changes, as many as go in one request by their number and their bytes; nil if
+        /// there are none.
         /// - Parameter recordProvider: gives a record to save, or nil to leave it out for now.
         public init?(
             pendingChanges: [CKSyncEngine.PendingRecordZoneChange],
@@ -320,11 +321,17 @@ extension CKSyncEngine {
         ) async {
             var saves: [CKRecord] = []
             var deletes: [CKRecord.ID] = []
-            for change in pendingChanges {
+            var room = BatchPlan.Room()
+            filling: for change in pendingChanges {
                 if saves.count + deletes.count == Self.changesMax { break }
                 switch change {
-                case .saveRecord(let id): if let record = await recordProvider(id) { saves.append(record) }
-                case .deleteRecord(let id): deletes.append(id)
+                case .saveRecord(let id):
+                    guard let record = await recordProvider(id) else { continue }
+                    guard room.take(saving: record) else { break filling }
+                    saves.append(record)
+                case .deleteRecord(let id):
+                    guard room.take(deleting: id) else { break filling }
+                    deletes.append(id)
                 }
             }
             if saves.isEmpty, deletes.isEmpty { return nil }

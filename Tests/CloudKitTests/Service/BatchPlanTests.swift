@@ -49,6 +49,26 @@ struct BatchPlanTests {
         #expect(huge.requests.map(\.operations.count) == [1, 1])
     }
 
+    @Test("A batch of pending changes has what goes in one request; the record that is too much comes with the next")
+    func pendingChanges() async {
+        let ids = (0..<6).map { CKRecord.ID(recordName: "r\($0)", zoneID: zone) }
+        func names(of changes: [CKSyncEngine.PendingRecordZoneChange], first: Int = 900_000) async -> [String] {
+            let batch = await CKSyncEngine.RecordZoneChangeBatch(pendingChanges: changes) { id in
+                let record = CKRecord(recordType: "Note", recordID: id)
+                record["text"] = String(repeating: "x", count: id.recordName == "r0" ? first : 900_000)
+                return record
+            }
+            return batch.map { $0.recordsToSave.map(\.recordID) + $0.recordIDsToDelete }?.map(\.recordName) ?? []
+        }
+        let saves = ids.map { CKSyncEngine.PendingRecordZoneChange.saveRecord($0) }
+        #expect(await names(of: saves) == ["r0", "r1", "r2", "r3"])
+        #expect(await names(of: Array(saves[4...])) == ["r4", "r5"])
+        #expect(await names(of: [saves[0], .deleteRecord(ids[5])]) == ["r0", "r5"])
+        // One that fits no request goes alone: the server says what is wrong with it.
+        #expect(await names(of: saves, first: 5 << 20) == ["r0"])
+        #expect(await names(of: [saves[1], saves[0]], first: 5 << 20) == ["r1"])
+    }
+
     @Test("What cannot be atomic in one request is refused with the number; so are more than 400, and a record twice")
     func refused() {
         #expect(
