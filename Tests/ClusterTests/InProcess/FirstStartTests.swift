@@ -6,6 +6,19 @@ import Testing
 extension WaitingClusterSuites {
     @Suite("A folder without its node.json")
     struct FirstStartTests {
+        @Test("is closed to other users, also where it was made beforehand and they could look into it")
+        func openFolder() async throws {
+            let cluster = try await TestCluster(nodeCount: 1)
+            let path = cluster.dataPath(1)
+            try FileManager.default.createDirectory(
+                atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o755])
+            try await cluster.start()
+            try await cluster.awaitMaps()
+            let mode = try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
+            #expect(mode == 0o700)
+            try await cluster.shutDown()
+        }
+
         @Test("is gone on with where a first start was cut short, and refused where its raft log holds anything")
         func missingAccount() async throws {
             let cluster = try await TestCluster(nodeCount: 1)
