@@ -63,9 +63,9 @@ struct ClusterChangeTests {
                 == "1 of 2 groups have their members; shard 2: 1 of 1 new replicas have not caught up yet, node 4 "
                 + "lacks 70 entries")
         #expect(
-            overview.leaderProgress
-                == "1 of 2 groups are led as chosen; shard 2 is still led by node 1")
-        #expect(!overview.areLeadersSettled && overview.removed == [9])
+            overview.leaderProgress { $0.leader != $0.preferredLeader }
+                == "1 of 2 groups are led as asked; shard 2 is still led by node 1")
+        #expect(overview.removed == [9])
         let none = try Self.overview(#"{"group": 1, "shard": 0, "preferredLeader": 4, "settled": false}"#)
         #expect(none.progress.hasSuffix("shard 0 has no leader"))
     }
@@ -100,6 +100,44 @@ struct ClusterChangeTests {
             ClusterTable.problem(statuses, leaderless) == "1 of 2 nodes is not ready; 1 of 1 groups have no leader")
         #expect(ClusterTable.problem(statuses, nil) == "2 of 3 nodes are not ready")
         #expect(ClusterTable.problem(Array(statuses.prefix(1)), nil) == nil)
+    }
+
+    /// Runs `cluster transfer` against a cluster whose groups are led as the text says, and does not change that.
+    private func transfer(_ arguments: [String], _ groups: String) async throws {
+        let answer: @Sendable (ScriptedRequest, Int) -> ScriptedAnswer = { _, _ in
+            ScriptedAnswer(body: #"{"epoch":4,"settled":true,"nodes":[],"removed":[],"groups":[\#(groups)]}"#)
+        }
+        try await TemporaryFolder.with { folder in
+            let secret = folder + "/admin.token"
+            try PrivateFile.create(secret, "s\n")
+            try await ScriptedServer.running(answer) { server in
+                let more = ["--url", server.url, "--admin-token-file", secret, "--wait", "0.5"]
+                try await ClusterTransferCommand.parse(arguments + more).run()
+            }
+        }
+    }
+
+    private static func group(_ shard: Int, leader: Int?, preferred: Int) -> String {
+        #"{"group": \#(shard + 1), "shard": \#(shard), "preferredLeader": \#(preferred), "settled": true"#
+            + (leader.map { #", "leader": \#($0)}"# } ?? "}")
+    }
+
+    @Test("a transfer waits for the groups that it is about, and not for those whose leader is away")
+    func transferred() async throws {
+        let away = [Self.settled, Self.group(1, leader: 1, preferred: 1), Self.group(2, leader: 1, preferred: 3)]
+            .joined(separator: ", ")
+        try await transfer(["1", "--to", "1"], away)
+        try await transfer(["directory", "--to", "1"], away)
+        try await transfer(["--all-from", "3"], away)
+        try await transfer(["--all-from", "3", "--to", "1"], Self.group(2, leader: nil, preferred: 3))
+        let unknown = await #expect(throws: CommandFailure.self) {
+            try await transfer(["--all-from", "3"], Self.group(2, leader: nil, preferred: 1))
+        }
+        #expect(unknown?.message.contains("shard 2 is still led by nobody") == true, "\(unknown?.message ?? "")")
+        for arguments in [["2", "--to", "3"], ["--all-from", "1", "--to", "3"]] {
+            let error = await #expect(throws: CommandFailure.self) { try await transfer(arguments, away) }
+            #expect(error?.message.contains("shard 2 is still led by node 1") == true, "\(error?.message ?? "")")
+        }
     }
 
     @Test("a new node is asked whether it is there, and an id that is taken is answered with the way out")

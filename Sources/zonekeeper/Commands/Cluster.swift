@@ -327,7 +327,21 @@ struct ClusterTransferCommand: ClientCommand {
             (allFrom == nil ? "node" : "to"): heir,
         ])
         try await ClusterChange(connection: connection, follow: follow, isJSON: options.json).run(
-            "POST", "cluster/leaders", body, isDone: \.areLeadersSettled, progress: \.leaderProgress, result: result)
+            "POST", "cluster/leaders", body, isDone: { !$0.groups.contains(where: isLate) },
+            progress: { $0.leaderProgress(isLate) }, result: result)
+    }
+
+    /// Whether a group that this command is about is still to get the leader that the map has for it. What others wait
+    /// for is not its concern: the node that shall lead them may be away for long.
+    private func isLate(_ group: ClusterOverview.Group) -> Bool {
+        let isMeant =
+            if let allFrom {
+                // A leader that nobody could ask may be that node.
+                [nil, Int64(clamping: allFrom)].contains(group.leader)
+            } else {
+                group.shard == self.group?.shard.map { Int64($0) }
+            }
+        return isMeant && group.leader != group.preferredLeader
     }
 }
 

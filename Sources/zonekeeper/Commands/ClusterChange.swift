@@ -162,7 +162,8 @@ struct ClusterChange {
 struct ClusterOverview: Hashable, Sendable {
     /// A shard or the directory.
     struct Group: Hashable, Sendable {
-        var name: String
+        /// Nil for the directory.
+        var shard: Int64?
         var isSettled: Bool
         var leader: Int64?
         var preferredLeader: Int64?
@@ -170,6 +171,8 @@ struct ClusterOverview: Hashable, Sendable {
         var waitsFor: String
         /// Entries that the member which is furthest behind lacks, and its node.
         var lag: Lag?
+
+        var name: String { shard.map { "shard \($0)" } ?? "directory" }
     }
 
     struct Lag: Hashable, Sendable {
@@ -214,8 +217,8 @@ struct ClusterOverview: Hashable, Sendable {
                 return Lag(node: node, entries: entries)
             }
             return Group(
-                name: group.amount("shard").map { "shard \($0)" } ?? "directory",
-                isSettled: group["settled"] == .bool(true), leader: group.amount("leader"),
+                shard: group.amount("shard"), isSettled: group["settled"] == .bool(true),
+                leader: group.amount("leader"),
                 preferredLeader: group.amount("preferredLeader"), waitsFor: group.text("waitsFor"),
                 lag: lags.max { $0.entries < $1.entries })
         }
@@ -235,15 +238,14 @@ struct ClusterOverview: Hashable, Sendable {
     }
 
     /// How far leadership has moved.
-    var leaderProgress: String {
-        let right = groups.count { $0.leader == $0.preferredLeader }
-        let first = groups.first { $0.leader != $0.preferredLeader }.map { group in
+    /// - Parameter isLate: whether a group is still to get another leader.
+    func leaderProgress(_ isLate: (Group) -> Bool) -> String {
+        let late = groups.filter(isLate)
+        let first = late.first.map { group in
             "; \(group.name) is still led by \(group.leader.map { "node \($0)" } ?? "nobody")"
         }
-        return "\(right) of \(groups.count) groups are led as chosen" + (first ?? "")
+        return "\(groups.count - late.count) of \(groups.count) groups are led as asked" + (first ?? "")
     }
-
-    var areLeadersSettled: Bool { groups.allSatisfy { $0.leader == $0.preferredLeader } }
 }
 
 extension ClusterOverview.Group {
