@@ -91,7 +91,7 @@ struct ClusterStatusCommand: AsyncParsableCommand {
             Console.print(ClusterTable.json(statuses))
         } else {
             print(ClusterTable.text(statuses))
-            if let overview { print(ClusterTable.text(overview, besides: statuses)) }
+            if let overview { print(ClusterTable.text(overview, besides: statuses.filter(\.isNamed))) }
             if let problem { print(problem) }
         }
         if problem != nil { throw ExitCode.failure }
@@ -100,17 +100,18 @@ struct ClusterStatusCommand: AsyncParsableCommand {
     private func state() async throws -> (statuses: [NodeStatus], overview: ClusterOverview?) {
         guard let config else { return try await ClientOptions.parse([]).withConnection(Self.state(on:)) }
         let cluster = LocalCluster(layout: try ClusterLayout.read(config))
-        let statuses = try await cluster.statuses()
-        return (statuses, try await cluster.overview(statuses.filter { $0.state == .ready }.map(\.clientURL)))
+        let named = try await cluster.statuses()
+        let overview = try await cluster.overview(named.filter { $0.state == .ready }.map(\.clientURL))
+        // Members that the file lacks count as those that it names.
+        let others = (overview?.nodes ?? []).filter { node in !named.contains { Int64($0.id) == node.id } }
+        let statuses = named + (try await cluster.statuses(of: others))
+        return (statuses.sorted { $0.id < $1.id }, overview)
     }
 
     /// The nodes as the cluster itself names them, each asked for its state.
     static func state(on connection: Connection) async throws -> (statuses: [NodeStatus], overview: ClusterOverview?) {
         let overview = try ClusterOverview(await connection.administer("GET", "cluster").json())
-        let nodes = overview.nodes.map {
-            NodeStatus(id: UInt64(clamping: $0.id), clientURL: $0.clientURL, peerAddress: $0.peerAddress)
-        }
-        let client = connection.client
+        let (nodes, client) = (overview.nodes.map(NodeStatus.init), connection.client)
         return (await NodeStatus.ask(nodes, client.http, administratorSecret: client.administratorSecret), overview)
     }
 }
@@ -134,6 +135,7 @@ enum ClusterTable {
     }
 
     /// What the configuration file does not say: other nodes, and replicas on their way.
+    /// - Parameter statuses: the nodes that the file names.
     static func text(_ overview: ClusterOverview, besides statuses: [NodeStatus]) -> String {
         let known = statuses.map { Int64($0.id) }
         var lines = overview.nodes.filter { !known.contains($0.id) }.map { node in

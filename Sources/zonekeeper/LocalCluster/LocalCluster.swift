@@ -117,12 +117,26 @@ struct LocalCluster {
 
 extension LocalCluster {
     func statuses() async throws -> [NodeStatus] {
-        let nodes = layout.file.nodes.map { node in
-            NodeStatus(
-                id: node.id, clientURL: node.clientURL, peerAddress: node.peerAddress,
-                pid: NodeProcess(node: node, layout: layout).pid,
-                isLocal: ["localhost", "::1"].contains(node.host) || node.host.hasPrefix("127."))
-        }
+        try await ask(
+            layout.file.nodes.map { node in
+                NodeStatus(
+                    id: node.id, clientURL: node.clientURL, peerAddress: node.peerAddress,
+                    pid: NodeProcess(node: node, layout: layout).pid,
+                    isLocal: ["localhost", "::1"].contains(node.host) || node.host.hasPrefix("127."))
+            })
+    }
+
+    /// The state of members that the configuration file lacks.
+    func statuses(of members: [ClusterOverview.Node]) async throws -> [NodeStatus] {
+        try await ask(
+            members.map { member in
+                var status = NodeStatus(member)
+                status.isNamed = false
+                return status
+            })
+    }
+
+    private func ask(_ nodes: [NodeStatus]) async throws -> [NodeStatus] {
         guard Paths.exists(layout.clientAuthority) else { return nodes }
         let secret = try? AdministratorSecret.read(layout.administratorToken)
         let http = try ServiceClient.http(authority: layout.clientAuthority, connectSeconds: 1)
@@ -168,6 +182,8 @@ struct NodeStatus: Hashable, Sendable {
     var pid: Int32?
     /// Whether it could only run on this machine.
     var isLocal = false
+    /// Whether the configuration file names it, if there is one.
+    var isNamed = true
     var state = State.stopped
     /// The shards that it leads, ascending.
     var leads: [Int] = []
@@ -289,5 +305,12 @@ extension ServiceRequest {
         var request = ServiceRequest(.get, path, isAdministrative: isAdministrative)
         (request.patienceSeconds, request.timeoutSeconds) = (0, seconds)
         return request
+    }
+}
+
+extension NodeStatus {
+    /// A node as the cluster names it, which was not asked yet.
+    init(_ member: ClusterOverview.Node) {
+        self.init(id: UInt64(clamping: member.id), clientURL: member.clientURL, peerAddress: member.peerAddress)
     }
 }

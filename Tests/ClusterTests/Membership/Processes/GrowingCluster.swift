@@ -83,6 +83,17 @@ final class GrowingCluster {
         try #require(made.status == 0, "\(made.errors)")
     }
 
+    /// Another configuration file beside the first, which lacks a node.
+    func configuration(without id: Int) throws -> String {
+        let json = try JSONParser.parse(Array(try Data(contentsOf: URL(filePath: base.configPath))))
+        let nodes = (json["nodes"]?.array ?? []).filter { $0["id"] != .integer(Int64(id)) }
+        let list = String(decoding: JSONValue.array(nodes).serialized(), as: UTF8.self)
+        let path = "\(base.folder)/without-\(id).json"
+        try #"{"name": "test", "data": "data", "nodes": \#(list)}"#
+            .write(toFile: path, atomically: true, encoding: .utf8)
+        return path
+    }
+
     /// What `cluster add` and `cluster replace` need to know of a node.
     func addresses(of id: Int) -> [String] {
         [

@@ -40,6 +40,7 @@ extension ClusterSuites {
         /// Node 5 takes the place of node 3, which was killed and does not come back before.
         private func replace(_ cluster: GrowingCluster) async throws {
             cluster.base.kill(3)
+            try await statusOfUnnamed(cluster)
             try cluster.configure(5)
             try cluster.base.start(5)
             let replaced = try await cluster.command(["cluster", "replace", "3", "5"] + cluster.addresses(of: 5))
@@ -52,6 +53,20 @@ extension ClusterSuites {
             try await cluster.base.awaitLog(of: 3, "critical", "node 3 was removed from the cluster")
             let back = try await cluster.command(["cluster", "add", "3"] + cluster.addresses(of: 3))
             #expect(back.status != 0 && back.errors.contains("an id is given once"), "\(back)")
+        }
+
+        /// Node 3 is dead, and the configuration file does not name it.
+        private func statusOfUnnamed(_ cluster: GrowingCluster) async throws {
+            let config = try cluster.configuration(without: 3)
+            try FileManager.default.copyItem(
+                atPath: cluster.base.folder + "/admin.token", toPath: cluster.base.folder + "/data/admin.token")
+            try await awaitState("the status counts a dead node that the file lacks") {
+                try await cluster.command(["cluster", "status", "--config", config])
+            } until: { status in
+                status.status == 1 && status.output.contains("1 of 4 nodes is not ready")
+                    && status.output.contains("3     unreachable")
+                    && status.output.contains("the configuration file does not name it")
+            }
         }
 
         private func remove(_ cluster: GrowingCluster) async throws {
