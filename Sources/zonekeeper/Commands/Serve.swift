@@ -209,7 +209,7 @@ struct ServeCommand: AsyncParsableCommand {
             throw CommandFailure(
                 "\(folder)/node-\(id) has no certificates: make them with `zonekeeper certs create --config "
                     + "\(config)`. If that was done on another machine, bring `peer-ca.pem`, `client-ca.pem`, "
-                    + "`encryption.key` and node-\(id) here; the folder `ca` stays where it is")
+                    + "`encryption.key` and node-\(id) here; the authorities' keys (`*-ca.key`) stay where they are")
         }
         let tokenFile = adminTokenFile ?? layout.administratorToken
         guard Paths.exists(tokenFile) else {
