@@ -244,7 +244,7 @@ struct ServeCommand: AsyncParsableCommand {
                 "the data folder \(folder) cannot be made: \(error.reason). Name a folder that this user may write to")
         }
         let certificates = certs ?? folder + "/certs"
-        let others = isEverywhere ? try MachineNames.all(atIPv4Alone: host != "::") : []
+        let others = isEverywhere ? MachineNames.all(atIPv4Alone: host != "::") : []
         _ = try CertificateMaking.makeMissing(
             in: certificates, name: file.name, nodes: [(node.id, [node.host] + others)])
         let tokenFile = adminTokenFile ?? folder + "/admin.token"
@@ -314,9 +314,20 @@ struct ServeCommand: AsyncParsableCommand {
 /// What other machines may call this one.
 enum MachineNames {
     /// The host name, and the addresses that are not for this machine or its link alone.
-    /// - Parameter atIPv4Alone: whether nobody listens at the others.
-    static func all(atIPv4Alone: Bool) throws -> [String] {
-        let addresses = try System.enumerateDevices().compactMap { $0.address?.ipAddress }
+    /// Where the system does not tell the addresses, the host name alone: certificates that are there need no more.
+    /// - Parameters:
+    ///   - atIPv4Alone: whether nobody listens at the others.
+    ///   - devices: what asks the system.
+    static func all(
+        atIPv4Alone: Bool, devices: () throws -> [NIONetworkDevice] = { try System.enumerateDevices() }
+    ) -> [String] {
+        let addresses: [String]
+        do {
+            addresses = try devices().compactMap { $0.address?.ipAddress }
+        } catch {
+            Console.note("warning: new certificates name no addresses of this machine, which cannot be found: \(error)")
+            addresses = []
+        }
         let reachable = addresses.filter {
             !$0.hasPrefix("127.") && $0 != "::1" && !$0.hasPrefix("fe80:") && !(atIPv4Alone && $0.contains(":"))
         }
