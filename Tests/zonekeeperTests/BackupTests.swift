@@ -1,3 +1,4 @@
+import ArgumentParser
 import Directory
 import Foundation
 import RecordModel
@@ -6,19 +7,21 @@ import Testing
 
 @testable import zonekeeper
 
-/// A cluster of two stopped nodes in a folder of its own, removed with it.
+/// A cluster of two stopped nodes, or a single one, in a folder of its own, removed with it.
 private final class BackupFixture {
     let folder: String
     let layout: ClusterLayout
 
-    init() throws {
+    init(isSingle: Bool = false) throws {
         folder = FileManager.default.temporaryDirectory.path + "/zonekeeper-backup-" + RandomText.hex(bytes: 8)
         let node = { (id: UInt64) in
             ClusterFile.Node(id: id, host: "127.0.0.1", clientPort: Int(id) * 2, peerPort: Int(id) * 2 + 1)
         }
         let file = ClusterFile(name: "test", data: "data", shards: 16, replicas: 3, nodes: [node(1), node(2)])
-        layout = ClusterLayout(file: file, path: folder + "/cluster.json")
-        for node in file.nodes {
+        layout =
+            isSingle
+            ? ClusterLayout(single: folder + "/data") : ClusterLayout(file: file, path: folder + "/cluster.json")
+        for node in layout.file.nodes {
             let data = layout.folder(of: node)
             try makeFolder(at: data + "/log")
             try makeFolder(at: data + "/shards")
@@ -85,6 +88,28 @@ struct BackupTests {
         }
         #expect(incarnation >= manifest.created)
         #expect(!Paths.exists(fixture.layout.administratorToken))
+    }
+
+    @Test("A single node is backed up and restored by its data folder, and marked for new incarnations, too")
+    func single() throws {
+        let fixture = try BackupFixture(isSingle: true)
+        let options = try BackupOptions.parse(["--data", fixture.folder + "/data"])
+        #expect(try options.layout().folder(of: fixture.layout.file.nodes[0]) == fixture.folder + "/data")
+        let manifest = try fixture.backUp(withSecrets: true)
+        #expect(manifest.cluster == "single" && manifest.nodes == [1])
+        #expect(manifest.files.map(\.path).prefix(3) == ["admin.token", "certs/client-ca.pem", "node-1/assets/ab/cd"])
+        let error = #expect(throws: CommandFailure.self) { try fixture.restore() }
+        #expect(error?.message.contains("has data already") == true)
+        try fixture.loseData()
+        #expect(try fixture.restore(withSecrets: true) == manifest)
+        for name in ["node.json", "log/0001", "shards/0000.sqlite", "directory.sqlite-wal"] {
+            #expect(try fixture.text(name) == "\(name) of 1")
+        }
+        #expect(try fixture.text("admin.token") == "secret" && fixture.text("certs/client-ca.pem") == "authority")
+        #expect(Paths.exists(fixture.layout.data + "/restored.json"))
+        for arguments in [[], ["--config", "c", "--data", "d"]] {
+            #expect(throws: (any Error).self) { try BackupOptions.parse(arguments) }
+        }
     }
 
     @Test("Secrets are copied only when they are asked for")

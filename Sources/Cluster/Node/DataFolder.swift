@@ -106,8 +106,8 @@ struct DataFolder {
         case .corrupt(let segment, let position, let detail):
             NodeStartError(
                 "the raft log is damaged below what was durable: \(segment) at byte \(position): \(detail). Nothing was "
-                    + "changed. There is no other node to fetch a copy from: restore this node's folder from a backup of the "
-                    + "stopped cluster")
+                    + "changed. There is no other node to fetch a copy from: restore a backup with `zonekeeper restore`"
+            )
         case .diskFull:
             NodeStartError("the disk that holds \(path) is full: make space and start again")
         default: NodeStartError("the raft log in \(path)/log cannot be opened: \(error)")

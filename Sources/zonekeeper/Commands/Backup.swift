@@ -5,17 +5,44 @@ import RecordModel
 import ServiceClient
 import Storage
 
+/// Whose data a backup is of.
+struct BackupOptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "The cluster's configuration file. Its `data` folder is relative to the file's own folder.",
+            valueName: "file"))
+    var config: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "The data folder of a single node, which has no configuration file.", valueName: "folder"))
+    var data: String?
+
+    func validate() throws {
+        if (config == nil) == (data == nil) { throw ValidationError("either --config or --data is expected") }
+    }
+
+    func layout() throws -> ClusterLayout {
+        if let data { return ClusterLayout(single: data) }
+        guard let config else { throw ValidationError("either --config or --data is expected") }
+        return try ClusterLayout.read(config)
+    }
+}
+
 struct BackupCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "backup",
-        abstract: "Copy a whole stopped cluster into a folder.",
+        abstract: "Copy a whole stopped cluster, or a stopped single node, into a folder.",
         discussion: """
+            zonekeeper backup --config cluster.json --to backup-1
+            zonekeeper backup --data zonekeeper-data --to backup-1
+
             Every node of the configuration must have its data on this machine, and be stopped. The copies are \
             read again and verified before the backup counts as one. Encrypted fields are sealed in it: without \
             the cluster's encryption key they cannot be read again.
             """)
 
-    @OptionGroup var options: ConfigOptions
+    @OptionGroup var options: BackupOptions
 
     @Option(help: ArgumentHelp("The backup's folder, missing or empty.", valueName: "folder"))
     var to: String
@@ -28,7 +55,7 @@ struct BackupCommand: AsyncParsableCommand {
         let manifest = try ClusterBackup(layout: try options.layout(), target: target, withSecrets: withSecrets).run()
         let bytes = manifest.files.reduce(0) { $0 + $1.size }
         print(
-            "backed up \(manifest.nodes.count) nodes, \(manifest.files.count) files, \(ByteProgress.size(bytes)) in "
+            "backed up node \(manifest.nodes.listed), \(manifest.files.count) files, \(ByteProgress.size(bytes)) in "
                 + "\(target)")
         if !withSecrets {
             print("keep a copy of the encryption key elsewhere: encrypted fields of this backup open with no other")
@@ -39,15 +66,19 @@ struct BackupCommand: AsyncParsableCommand {
 struct RestoreCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "restore",
-        abstract: "Put a backup back as the data of a cluster that has none.",
+        abstract: "Put a backup back as the data of a cluster, or of a single node, that has none.",
         discussion: """
-            The configuration must have the backup's cluster name and nodes, and no node may have data. Zones \
+            zonekeeper restore --config cluster.json --from backup-1
+            zonekeeper restore --data zonekeeper-data --from backup-1
+
+            The configuration must have the backup's cluster name and nodes, and no node may have data. The data \
+            folder of a single node must be missing or empty. Zones \
             get new incarnations at the next start: change tags and sync tokens that clients hold are then \
             answered as expired. A node that joined after the backup was made must be stopped and its folder deleted \
             before: it would hold the restored data for an old copy, and have the others fetch its own.
             """)
 
-    @OptionGroup var options: ConfigOptions
+    @OptionGroup var options: BackupOptions
 
     @Option(help: ArgumentHelp("The backup's folder.", valueName: "folder"))
     var from: String
@@ -60,14 +91,17 @@ struct RestoreCommand: AsyncParsableCommand {
     func run() async throws {
         let layout = try options.layout()
         let manifest = try ClusterRestore(layout: layout, source: Paths.absolute(from), withSecrets: withSecrets).run()
-        print("restored \(manifest.nodes.count) nodes as of \(Times.text(manifest.created)) in \(layout.data)")
+        print("restored node \(manifest.nodes.listed) as of \(Times.text(manifest.created)) in \(layout.data)")
         if !Paths.exists(layout.encryptionKey) {
             print(
                 "put the cluster's encryption key back as \(layout.encryptionKey) first: encrypted fields open with "
                     + "no other")
         }
+        guard let config = options.config else {
+            return print("start it with `zonekeeper serve --data \(layout.data)`")
+        }
         print("stop all nodes that joined later, and delete their folders: they would take this for an old copy")
-        print("start them with `zonekeeper cluster up --config \(options.config)`")
+        print("start them with `zonekeeper cluster up --config \(config)`")
     }
 }
 
@@ -115,8 +149,8 @@ struct ClusterBackup {
         let lacking = members.filter { id in !layout.file.nodes.contains { $0.id == id } }
         guard !lacking.isEmpty else { return }
         throw CommandFailure(
-            "node \(lacking.listed) is in the cluster and not in \(layout.path): add it to the file, as a backup needs the "
-                + "data of every node on this machine")
+            "node \(lacking.listed) is in the cluster and not in \(layout.path): a backup needs the data of every node on this "
+                + "machine, and --config with a file that names them all")
     }
 
     /// What to copy, and where to below the target.
@@ -218,7 +252,7 @@ struct ClusterRestore {
         let manifest = try BackupManifest(parsing: bytes)
         guard manifest.cluster == layout.file.name else {
             throw CommandFailure(
-                "the backup is of cluster '\(manifest.cluster)', the configuration names '\(layout.file.name)'")
+                "the backup is of cluster '\(manifest.cluster)', and not of '\(layout.file.name)'")
         }
         let nodes = layout.file.nodes.map(\.id).sorted()
         guard manifest.nodes == nodes else {
@@ -253,6 +287,7 @@ struct ClusterRestore {
                 throw DiskError(operation: "rmdir", path: folder, code: errno)
             }
             try renameFile(at: temporary, to: folder)
+            try fsyncFolder(at: Paths.folder(of: folder))
         }
         if withSecrets { try copySecrets(manifest, progress: &progress) }
         try fsyncFolder(at: layout.data)

@@ -228,13 +228,11 @@ struct ServeCommand: AsyncParsableCommand {
     private func singlePlan() throws -> NodePlan {
         // A wildcard is where a node listens, not where anyone reaches it.
         let isEverywhere = host.map(ClusterFile.Node.isWildcard) ?? false
-        let reachedAt = isEverywhere ? "127.0.0.1" : host ?? "127.0.0.1"
-        let node = ClusterFile.Node(id: 1, host: reachedAt, clientPort: port ?? 24_000, peerPort: peerPort ?? 24_100)
-        let file = ClusterFile(
-            name: "single", data: data ?? "zonekeeper-data", shards: ClusterFile.defaultShards, replicas: 1,
-            nodes: [node])
+        let file = ClusterFile.single(
+            data: data ?? "zonekeeper-data", host: isEverywhere ? nil : host, clientPort: port, peerPort: peerPort)
+        let node = file.nodes[0]
         // Before anything is made.
-        try Self.check("--port", node.clientPort, on: isEverywhere ? "0.0.0.0" : reachedAt)
+        try Self.check("--port", node.clientPort, on: isEverywhere ? "0.0.0.0" : node.host)
         try Self.check("--peer-port", node.peerPort, on: "127.0.0.1")
         let folder = Paths.absolute(file.data)
         do throws(DiskError) {

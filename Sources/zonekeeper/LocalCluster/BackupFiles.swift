@@ -189,15 +189,15 @@ enum NodeFiles {
     static func lock(_ folder: String, node: UInt64) throws(CommandFailure) -> FolderLock {
         guard Paths.exists(folder + "/node.json") else {
             throw CommandFailure(
-                "\(folder) has no data of node \(node): a backup needs the data of every node of the configuration "
-                    + "on this machine")
+                "\(folder) has no data of node \(node): a backup needs the data of every node, on this machine")
         }
         do throws(DiskError) {
             if let lock = try FolderLock(path: folder + "/log/lock") { return lock }
         } catch {
             throw CommandFailure("the folder of node \(node) cannot be locked: \(error)")
         }
-        throw CommandFailure("node \(node) is running: stop the cluster first, with `zonekeeper cluster down`")
+        throw CommandFailure(
+            "node \(node) is running: stop it first; `zonekeeper cluster down` stops what `cluster up` started")
     }
 }
 

@@ -40,6 +40,15 @@ struct ClusterFile: Hashable, Sendable {
 
     static let defaultShards = 16
     static let defaultReplicas = 3
+
+    /// What a store of one node is without a configuration file.
+    static func single(
+        data: String, host: String? = nil, clientPort: Int? = nil, peerPort: Int? = nil
+    ) -> ClusterFile {
+        let node = Node(
+            id: 1, host: host ?? "127.0.0.1", clientPort: clientPort ?? 24_000, peerPort: peerPort ?? 24_100)
+        return ClusterFile(name: "single", data: data, shards: defaultShards, replicas: 1, nodes: [node])
+    }
 }
 
 /// What is wrong with a configuration file, and where.

@@ -20,6 +20,14 @@ struct ClusterLayout: Sendable {
     var path: String
     /// The data folder, absolute.
     var data: String
+    /// Whether the only node keeps its data in that folder itself.
+    private var isSingle = false
+
+    /// The data folder of a single node, which was made without a configuration file.
+    init(single data: String) {
+        self.init(file: .single(data: Paths.absolute(data)), path: data)
+        isSingle = true
+    }
 
     init(file: ClusterFile, path: String) {
         self.file = file
@@ -41,7 +49,7 @@ struct ClusterLayout: Sendable {
     var clientAuthority: String { certificates + "/client-ca.pem" }
     var encryptionKey: String { certificates + "/" + EncryptionKeyFile.name }
     var administratorToken: String { data + "/admin.token" }
-    func folder(of node: ClusterFile.Node) -> String { "\(data)/node-\(node.id)" }
+    func folder(of node: ClusterFile.Node) -> String { isSingle ? data : "\(data)/node-\(node.id)" }
     func pidFile(of node: ClusterFile.Node) -> String { "\(data)/node-\(node.id).pid" }
     func log(of node: ClusterFile.Node) -> String { "\(data)/logs/node-\(node.id).log" }
 }

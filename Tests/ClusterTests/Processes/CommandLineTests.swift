@@ -201,5 +201,45 @@ extension ClusterSuites {
             let refused = try await cluster.client.post(cluster.path("records/modify"), stale, node: 2)
             #expect(refused.json["records"]?.array?.first?["serverErrorCode"]?.string == "CONFLICT", "\(refused)")
         }
+
+        @Test("a single node's backup by its data folder ends the tokens and change tags of the time that is lost")
+        func single() async throws {
+            let cluster = try await ProcessCluster.prepared(nodeCount: 1)
+            let (data, target) = (cluster.folder + "/data/node-1", cluster.folder + "/backup")
+            func run(_ arguments: String...) throws {
+                let ended = try ServerProcess.run(arguments)
+                try #require(ended.status == 0, "\(ended)")
+            }
+            func save(_ name: String) async throws -> String {
+                let body =
+                    #"{"zoneID": {"zoneName": "z"}, "operations": [{"operationType": "create", "record": "#
+                    + #"{"recordType": "Note", "recordName": "\#(name)"}}]}"#
+                let saved = try await cluster.client.post(cluster.path("records/modify"), body, node: 0)
+                return try #require(saved.json["records"]?.array?.first?["recordChangeTag"]?.string, "\(saved)")
+            }
+            func changes(since token: String?) async throws -> JSONValue {
+                let token = token.map { #", "syncToken": "\#($0)""# } ?? ""
+                let body = #"{"zones": [{"zoneID": {"zoneName": "z"}\#(token)}]}"#
+                let answer = try await cluster.client.post(cluster.path("changes/zone"), body, node: 0)
+                return try #require(answer.json["zones"]?.array?.first, "\(answer)")
+            }
+            let zone = #"{"operations": [{"operationType": "create", "zone": {"zoneID": {"zoneName": "z"}}}]}"#
+            _ = try await cluster.client.post(cluster.path("zones/modify"), zone, node: 0)
+            _ = try await save("kept")
+            #expect(cluster.processes[1]?.stop() == 0)
+            try run("backup", "--data", data, "--to", target)
+            try await cluster.startAll()
+            let tag = try await save("next")
+            let token = try #require(try await changes(since: nil)["syncToken"]?.string)
+            #expect(cluster.processes[1]?.stop() == 0)
+            try FileManager.default.removeItem(atPath: data)
+            try run("restore", "--data", data, "--from", target)
+            try await cluster.startAll()
+            #expect(try await save("next") != tag)
+            let expired = try await changes(since: token)
+            #expect(expired["serverErrorCode"]?.string == "BAD_REQUEST", "\(expired)")
+            let names = try await changes(since: nil)["records"]?.array?.compactMap { $0["recordName"]?.string }
+            #expect(names?.sorted() == ["kept", "next"])
+        }
     }
 }
