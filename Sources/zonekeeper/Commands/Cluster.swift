@@ -337,9 +337,9 @@ struct ClusterTransferCommand: ClientCommand {
     /// for is not its concern: the node that shall lead them may be away for long.
     private func isLate(_ group: ClusterOverview.Group) -> Bool {
         let isMeant =
-            if let allFrom {
+            if let from = allFrom.map({ Int64(clamping: $0) }) {
                 // A leader that nobody could ask may be that node.
-                [nil, Int64(clamping: allFrom)].contains(group.leader)
+                [nil, from].contains(group.leader) && group.preferredLeader != from
             } else {
                 group.shard == self.group?.shard.map { Int64($0) }
             }
