@@ -111,7 +111,7 @@ let package = Package(
             [
                 "Authorization", "Directory", "KeyValueStore", "PeerTransport", "RaftCore", "RecordModel",
                 "RecordStore",
-                "Storage", "Telemetry", "Wire", .crypto, .deque, .grdb, .logging, .nioCore, .nioPosix, .tracing,
+                "Storage", "Telemetry", "Wire", .crypto, .deque, .grdb, .heap, .logging, .nioCore, .nioPosix, .tracing,
             ],
             testing: [
                 "Certificates", "HistoryChecks", "Service", "ServiceClient", "TestSupport", "UbiquitousKeyValueStore",

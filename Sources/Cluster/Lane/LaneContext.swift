@@ -1,4 +1,3 @@
-import DequeModule
 import Directory
 import Logging
 import NIOCore
@@ -28,8 +27,7 @@ final class LaneContext: @unchecked Sendable {
     private(set) var isStopping = false
     /// What the node does when its log fails: it must not go on.
     var onFatalError: @Sendable (String) -> Void = { _ in }
-    /// Callers on this node, by deadline.
-    private var pendingCalls: Deque<(MonotonicTime, PendingCall)> = []
+    private var pendingCalls = CallDeadlines()
 
     init(
         platform: any NodePlatform, log: RaftLog, settings: NodeSettings, leaders: LeaderTable, pools: WorkPools,
@@ -55,18 +53,14 @@ final class LaneContext: @unchecked Sendable {
     /// Whether nothing here should lead: the disk is full, or the clock is wrong.
     var isUnfit: Bool { disk.isShort || clockWatch.errorMilliseconds != nil }
 
-    /// Has a waiting caller answered by its deadline, whatever becomes of the request. Deadlines come in nearly in
-    /// order.
+    /// Has a waiting caller answered by its deadline, whatever becomes of the request.
     func expire(_ call: PendingCall, at deadline: MonotonicTime) {
         eventLoop.preconditionInEventLoop()
-        pendingCalls.append((deadline, call))
+        pendingCalls.add(call, at: deadline)
     }
 
     func expireCalls(now: MonotonicTime) {
-        while let (deadline, call) = pendingCalls.first, deadline <= now {
-            pendingCalls.removeFirst()
-            call.resume(.failure(call.overdue))
-        }
+        while let call = pendingCalls.takeOverdue(now: now) { call.resume(.failure(call.overdue)) }
     }
 
     /// Answers everything that waits with "outcome unknown" and takes nothing more. Nothing expires from here on.
@@ -75,8 +69,7 @@ final class LaneContext: @unchecked Sendable {
         isStopping = true
         let error = ReplicaError.outcomeUnknown("the node is stopping")
         for group in replicas.groups { replicas[group]?.fail(error) }
-        for (_, call) in pendingCalls { call.resume(.failure(error)) }
-        pendingCalls = []
+        for call in pendingCalls.takeAll() { call.resume(.failure(error)) }
     }
 
     /// The node must not go on.

@@ -368,6 +368,8 @@ final class PendingCall: Sendable {
         self.continuation = Mutex(continuation)
     }
 
+    var isAnswered: Bool { continuation.withLock { $0 == nil } }
+
     func resume(_ result: Result<[UInt8], ReplicaError>) {
         continuation.withLock { $0.take() }?.resume(returning: result)
     }
