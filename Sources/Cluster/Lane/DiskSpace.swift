@@ -2,6 +2,7 @@ import Logging
 import NIOCore
 import RaftCore
 import Storage
+import Synchronization
 
 /// What a node does when its disk is full. What was accepted goes on with the room that was kept for it, the raft log's
 /// reserve segment and `SpaceReserve`; commands that free room are taken, others are refused. Once both reserves are
@@ -16,8 +17,7 @@ final class DiskSpace: @unchecked Sendable {
     private let upkeep: BlockingPool
     private let logger: Logger
     private let reserve: SpaceReserve
-    /// Whether the disk was found full and the reserves are not known to be there again.
-    private(set) var isShort = false
+    private let short = Atomic(false)
     private var nextLook = MonotonicTime.zero
     private var isLooking = false
 
@@ -26,6 +26,12 @@ final class DiskSpace: @unchecked Sendable {
     ) {
         (self.platform, self.log, self.upkeep, self.logger) = (platform, log, upkeep, logger)
         reserve = SpaceReserve(folder: settings.dataPath, bytes: settings.spaceReserveBytes, disk: settings.log.disk)
+    }
+
+    /// Whether the disk was found full and the reserves are not known to be there again. Any thread.
+    private(set) var isShort: Bool {
+        get { short.load(ordering: .relaxed) }
+        set { short.store(newValue, ordering: .relaxed) }
     }
 
     /// Makes the reserve for databases.

@@ -293,7 +293,7 @@ extension ClusterNode {
     package func obstacle(_ replicas: [ReplicaStatus]) -> String? {
         guard let map = directory.snapshot.map else { return "this node does not know the cluster's map yet" }
         if isRestoring { return "a restore is under way" }
-        if let problem = lane.clockWatch.problem { return problem }
+        if let problem = lane.clockWatch.problem ?? diskProblem { return problem }
         for group in map.groups {
             let wanted = map.replicas(ofShard: group.shard).first { $0.node == settings.nodeID.rawValue }
             guard let wanted else { continue }
@@ -309,6 +309,12 @@ extension ClusterNode {
 
     /// Why this node makes no commands, where its clock is wrong.
     package var clockProblem: String? { lane.clockWatch.problem }
+    /// Whether the node takes only reads and deletions, because its disk is full.
+    package var isDiskShort: Bool { lane.context.disk.isShort }
+    private var diskProblem: String? {
+        isDiskShort
+            ? "the disk of node \(settings.nodeID) is full, so it takes only reads and deletions: make room on it" : nil
+    }
     /// Why nothing should be refused for its date, in words for clients; nil where the node's clock is known to be
     /// right or wrong.
     package var clockDoubt: String? { lane.clockWatch.doubt }

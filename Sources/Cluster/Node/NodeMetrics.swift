@@ -20,6 +20,7 @@ package enum NodeMetrics {
             "# TYPE zonekeeper_cpu_seconds_total counter", "zonekeeper_cpu_seconds_total \(cpuSeconds())",
             "# TYPE zonekeeper_clock_error_milliseconds gauge",
             "zonekeeper_clock_error_milliseconds \(node.clockErrorMilliseconds ?? 0)",
+            "# TYPE zonekeeper_disk_short gauge", "zonekeeper_disk_short \(node.isDiskShort ? 1 : 0)",
         ]
         // One that does not fit a frame stalls its group: this stays 0, or something is wrong with the limits.
         let dropped = node.droppedMessages

@@ -100,6 +100,8 @@ package struct ClusterAdministration: Sendable {
         package var obstacle: String?
         /// Nil where it is not known.
         package var clockErrorMilliseconds: Int64?
+        /// Whether the node takes only reads and deletions, because its disk is full.
+        package var isDiskShort: Bool
         /// Files that are on their way here.
         package var fetchingFiles: UInt64
         /// Files that no node has.
@@ -122,8 +124,9 @@ package struct ClusterAdministration: Sendable {
         return Status(
             node: node.settings.nodeID.rawValue, clusterID: node.settings.clusterID, version: node.settings.version,
             featureLevelMax: node.settings.featureLevels.upperBound.rawValue, obstacle: node.obstacle(replicas),
-            clockErrorMilliseconds: node.clockErrorMilliseconds, fetchingFiles: assets.fetching,
-            missingFiles: assets.missing, missingHashes: assets.missingFiles.map(\.sha256),
+            clockErrorMilliseconds: node.clockErrorMilliseconds, isDiskShort: node.isDiskShort,
+            fetchingFiles: assets.fetching, missingFiles: assets.missing,
+            missingHashes: assets.missingFiles.map(\.sha256),
             replicas: replicas.map {
                 (
                     $0.group.rawValue, "\($0.role)", $0.term.rawValue, $0.leader?.node.rawValue,

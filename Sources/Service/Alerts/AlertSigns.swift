@@ -64,7 +64,8 @@ struct AlertSigns {
             finding(.clock, abs(node.clockErrorMilliseconds ?? 0)),
         ]
         if let disk = NodeMetrics.diskSpace(at: node.settings.dataPath), disk.all > 0 {
-            findings.append(finding(.diskSpace, Int64(disk.free / max(disk.all / 100, 1))))
+            let detail = node.isDiskShort ? "it takes only reads and deletions" : ""
+            findings.append(finding(.diskSpace, Int64(disk.free / max(disk.all / 100, 1)), detail))
         }
         let expiries = node.settings.certificates.compactMap { file in file.expires.map { (file.name, $0 * 1_000) } }
         if let (name, expires) = expiries.min(by: { $0.1 < $1.1 }) {

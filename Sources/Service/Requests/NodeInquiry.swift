@@ -220,6 +220,8 @@ package struct NodeHealth: Hashable, Sendable, WireMessage {
     package var diskBytes: UInt64 = 0
     /// What of that is free for this user.
     package var diskFreeBytes: UInt64 = 0
+    /// Whether that disk is full, and the node takes only reads and deletions.
+    package var isDiskShort = false
     /// How far the clock is off in milliseconds; nil: it is right, as far as is known.
     package var clockErrorMilliseconds: Int64?
     /// When the first of its certificates expires, in milliseconds since 1970; nil where none can be read.
@@ -249,6 +251,7 @@ package struct NodeHealth: Hashable, Sendable, WireMessage {
         try wire.field(11, &leads)
         try wire.field(12, &replicas)
         try wire.field(13, &unappliedEntries)
+        try wire.field(14, &isDiskShort, unless: false)
     }
 }
 
@@ -264,6 +267,7 @@ extension NodeHealth {
         health.processors = UInt64(node.processors)
         health.memoryBytes = residentBytes()
         if let disk = NodeMetrics.diskSpace(at: settings.dataPath) { (health.diskBytes, health.diskFreeBytes) = disk }
+        health.isDiskShort = node.isDiskShort
         health.clockErrorMilliseconds = node.clockErrorMilliseconds
         health.certificateExpires = settings.certificates.compactMap(\.expires).min().map { $0 * 1_000 }
         health.leads = UInt64(replicas.count { $0.role == .leader })

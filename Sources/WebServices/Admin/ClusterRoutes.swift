@@ -34,6 +34,7 @@ struct ClusterRoutes {
         writer.member("memoryBytes", count: health.memoryBytes)
         writer.member("diskBytes", count: health.diskBytes)
         writer.member("diskFreeBytes", count: health.diskFreeBytes)
+        writer.member("diskShort", health.isDiskShort)
         writer.optional("clockErrorMilliseconds", integer: health.clockErrorMilliseconds)
         writer.optional("certificateExpires", integer: health.certificateExpires)
         writer.member("leads", count: health.leads)
@@ -169,6 +170,7 @@ struct NodeRoutes {
             writer.member("version", status.version)
             writer.member("featureLevelMax", count: status.featureLevelMax)
             writer.optional("clockErrorMilliseconds", integer: status.clockErrorMilliseconds)
+            writer.member("diskShort", status.isDiskShort)
             writer.object("assets") { writer in
                 writer.member("fetching", count: status.fetchingFiles)
                 writer.member("missing", count: status.missingFiles)

@@ -39,6 +39,8 @@ struct FullDiskTests {
         }
         #expect(reason.contains("the disk of node 1") && reason.contains("full"))
         #expect(saved > 100, "what had been accepted went into the room that was kept for it")
+        #expect(await node.obstacle(node.status())?.contains("the disk of node 1 is full") == true)
+        #expect(await NodeMetrics.lines(of: node).contains("zonekeeper_disk_short 1"))
 
         #expect(try await Commands.lookup(Self.name(saved - 1), on: node).contains("number"))
         #expect(try await Commands.submit(Commands.delete(Self.name(0)), to: node) == .records([.deleted]))
@@ -53,6 +55,8 @@ struct FullDiskTests {
             isSaved = (try? await Commands.submit(Commands.save("again", number: 2), to: node)) != nil
         }
         #expect(isSaved, "space came back, and nothing else was needed")
+        #expect(await node.obstacle(node.status()) == nil)
+        #expect(await NodeMetrics.lines(of: node).contains("zonekeeper_disk_short 0"))
         try await cluster.shutDown()
     }
 

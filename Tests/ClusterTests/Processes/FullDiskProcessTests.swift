@@ -78,6 +78,10 @@ extension WaitingClusterSuites {
             try await awaitTrue("a record is deleted") {
                 await Self.delete("unwanted", in: zone, cluster, node: 0).isDone
             }
+            let status = try await cluster.client.admin("GET", "status")
+            #expect(status["ready"] == .bool(false) && status["diskShort"] == .bool(true), "\(status)")
+            let node = try await cluster.client.admin("GET", "cluster/health")["nodes"]?.array?.first
+            #expect(node?["ready"] == .bool(false) && node?["diskShort"] == .bool(true))
 
             cluster.kill(1)
             try cluster.start(1)
