@@ -116,7 +116,7 @@ package final class Lane: @unchecked Sendable {
                     leader: replica.raft.leader,
                     commitIndex: replica.raft.commitIndex, appliedIndex: replica.applied, lastLog: replica.raft.lastLog,
                     applyFailure: replica.applyFailure ?? replica.damage.map { "its data are damaged: \($0.error)" }
-                        ?? replica.refusedAppend, level: replica.applier.level,
+                        ?? replica.refusedAppend ?? replica.refusedSnapshot, level: replica.applier.level,
                     awaitedLevel: builds.awaitedLevel(of: group, replica),
                     isVoter: replica.raft.configuration.isVoter(replica.raft.id),
                     waitingEffects: replica.applier.machine.waitingEffects,

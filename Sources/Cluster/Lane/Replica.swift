@@ -84,6 +84,8 @@ final class Replica: @unchecked Sendable {
     var scrub = Scrubber.Progress()
     /// Why an append of its leader is not taken, if one was not.
     var refusedAppend: String?
+    /// Why a snapshot is not taken, if the last piece of one was not.
+    var refusedSnapshot: String?
     /// Why applying stands still, if it does.
     var applyFailure: String?
     /// The entry that this build cannot apply, if it stands before one.
@@ -108,6 +110,8 @@ final class Replica: @unchecked Sendable {
     func didApply(through index: LogIndex) {
         precondition(index > applied, "group \(group): applied through \(index), after \(applied)")
         applied = index
+        // It goes on with the log.
+        refusedSnapshot = nil
         raft.applied(index)
         checkOrder()
     }

@@ -194,6 +194,11 @@ enum Quarantine {
         return "lost-\(number)"
     }
 
+    /// The folders of data that were set aside, or given up as damaged.
+    static func leftovers(in folder: String) throws -> [String] {
+        try listFolder(at: folder).filter { $0.hasPrefix("lost-") || $0 == "damaged" }.sorted()
+    }
+
     /// Writes down that the data are given up, and where to.
     /// - Returns: the name of the folder that they go to.
     private static func prepare(_ folder: String, because reason: String, on disk: any LogDisk) throws -> String {

@@ -58,7 +58,7 @@ struct DataFolder {
         }
         let place = try Quarantine.run(path, because: reason, on: settings.log.disk)
         logger.error(
-            "node \(settings.nodeID) begins anew and fetches its data from its peers, because \(reason). What was there is in \(place), and may be deleted when the node is ready"
+            "node \(settings.nodeID) begins anew and fetches its data from its peers, because \(reason). What was there is in \(place), and may be deleted once the other nodes are ready"
         )
     }
 

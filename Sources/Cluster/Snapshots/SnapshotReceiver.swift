@@ -30,24 +30,43 @@ struct SnapshotReceiver: Sendable {
         do throws(QueueFull) {
             try context.pools.snapshots.submit { [self] isActive in
                 guard isActive else { return reply(.unavailable("the node is stopping")) }
-                keep(chunk, at: path, reply: reply)
+                let kept = Result { try keep(chunk, at: path) }
+                context.eventLoop.execute { self.kept(chunk, kept, at: path, reply: reply) }
             }
         } catch {
             reply(.overloaded)
         }
     }
 
-    /// Adds a chunk to the file; called on the pool's thread.
-    private func keep(_ chunk: SnapshotChunk, at path: String, reply: @escaping @Sendable (NodeReply) -> Void) {
+    /// Adds a chunk to the file, where there is room for all that follows; called on the pool's thread.
+    /// - Returns: how many bytes the file has then; with all of them it was checked. After a failure there is no file.
+    private func keep(_ chunk: SnapshotChunk, at path: String) throws -> UInt64 {
         do {
+            try context.settings.requireRoom(for: chunk.totalBytes - min(chunk.offset, chunk.totalBytes))
             let size = try IncomingSnapshot.write(chunk, to: path)
-            guard size == chunk.totalBytes else { return reply(.received(size)) }
-            try IncomingSnapshot.check(chunk, at: path, context.settings.featureLevels)
+            if size == chunk.totalBytes { try IncomingSnapshot.check(chunk, at: path, context.settings.featureLevels) }
+            return size
         } catch {
             try? FileManager.default.removeItem(atPath: path)
-            return reply(.failed("\(error)"))
+            throw error
         }
-        context.eventLoop.execute { self.received(chunk, at: path, reply: reply) }
+    }
+
+    private func kept(
+        _ chunk: SnapshotChunk, _ result: Result<UInt64, any Error>, at path: String,
+        reply: @escaping @Sendable (NodeReply) -> Void
+    ) {
+        let replica = context.replicas[chunk.group]
+        switch result {
+        case .success(let size):
+            replica?.refusedSnapshot = nil
+            if size < chunk.totalBytes { reply(.received(size)) } else { received(chunk, at: path, reply: reply) }
+        case .failure(let error as NoRoom):
+            if replica?.refusedSnapshot == nil { context.logger.error("group \(chunk.group): \(error)") }
+            replica?.refusedSnapshot = error.description
+            reply(.diskFull)
+        case .failure(let error): reply(.failed("\(error)"))
+        }
     }
 
     private func received(_ chunk: SnapshotChunk, at path: String, reply: @escaping @Sendable (NodeReply) -> Void) {

@@ -8,10 +8,21 @@ import RaftCore
 import Storage
 import Wire
 
-/// The leader's part: has databases copied and sent. On the lane's event loop.
-struct SnapshotSender: Sendable {
-    let context: LaneContext
-    let health: ReplicaHealth
+/// The leader's part: has databases copied and sent, to each node one after another.
+final class SnapshotSender: @unchecked Sendable {
+    // Touched on the lane's event loop only, which makes it safe to share.
+    private let context: LaneContext
+    private let health: ReplicaHealth
+    private var lines = DeliveryLines<Order>()
+
+    /// A snapshot that a follower is to have.
+    private struct Order: Sendable {
+        let replica: Replica
+        let follower: ReplicaID
+        let completion: @Sendable (Replica, LogIndex?) -> Void
+    }
+
+    init(context: LaneContext, health: ReplicaHealth) { (self.context, self.health) = (context, health) }
 
     /// Sends a follower a snapshot, unless one is under way to it.
     /// - Parameter completion: called on the event loop, unless the replica is given up meanwhile, with where the
@@ -19,13 +30,21 @@ struct SnapshotSender: Sendable {
     func send(
         of replica: Replica, to follower: ReplicaID, completion: @escaping @Sendable (Replica, LogIndex?) -> Void
     ) {
-        guard !replica.snapshotsUnderway.contains(follower), let transport = context.peers.transport else { return }
-        let group = replica.group
+        guard !replica.snapshotsUnderway.contains(follower), context.peers.transport != nil else { return }
         replica.snapshotsUnderway.append(follower)
+        let order = Order(replica: replica, follower: follower, completion: completion)
+        if lines.join(order, of: replica.group, to: follower.node) { begin(order) }
+    }
+
+    private func begin(_ order: Order) {
+        let (replica, follower) = (order.replica, order.follower)
+        let group = replica.group
+        guard context.replica(of: group) === replica, let transport = context.peers.transport else {
+            return ended(order, nil)
+        }
         let delivery = SnapshotDelivery(
-            group: group, leader: replica.raft.id, follower: follower,
-            path: "\(context.settings.dataPath)/snapshots/\(group)-\(follower)-out.sqlite", transport: transport,
-            platform: context.platform, pool: context.pools.snapshots)
+            group: group, leader: replica.raft.id, follower: follower, transport: transport,
+            settings: context.settings, platform: context.platform, pool: context.pools.snapshots)
         let database = replica.applier.database
         context.logger.notice(
             "group \(group): node \(follower.node) is too far behind for the log, sending a snapshot")
@@ -34,12 +53,18 @@ struct SnapshotSender: Sendable {
         context.platform.startTask { [self] in
             let delivered = isSound ? await deliver(delivery, of: database) : nil
             if !isSound { try? await delivery.wait() }
-            context.eventLoop.execute {
-                guard let replica = context.replicas[group] else { return }
-                replica.snapshotsUnderway.removeAll { $0 == follower }
-                completion(replica, delivered)
-            }
+            context.eventLoop.execute { [self] in ended(order, delivered) }
         }
+    }
+
+    private func ended(_ order: Order, _ delivered: LogIndex?) {
+        let (replica, follower) = (order.replica, order.follower)
+        let next = lines.ended(of: replica.group, to: follower.node)
+        if context.replica(of: replica.group) === replica {
+            replica.snapshotsUnderway.removeAll { $0 == follower }
+            order.completion(replica, delivered)
+        }
+        if let next { begin(next) }
     }
 
     private func deliver(_ delivery: SnapshotDelivery, of database: ShardDatabase) async -> LogIndex? {
@@ -52,6 +77,8 @@ struct SnapshotSender: Sendable {
         } catch {
             context.logger.warning(
                 "group \(delivery.group): the snapshot for node \(delivery.follower.node) was not delivered: \(error)")
+            // Nobody makes room at once.
+            if error is NoRoom { try? await delivery.wait(milliseconds: SnapshotDelivery.roomMilliseconds) }
             // What the follower says is no damage here.
             if let error = error as? DatabaseError, DataDamage.isDamage(error) {
                 context.eventLoop.execute { [health] in health.damaged(delivery.group, error, .reading) }
@@ -62,7 +89,9 @@ struct SnapshotSender: Sendable {
 }
 
 /// Copies a group's database and sends the copy to a follower in chunks, one after another.
-private struct SnapshotDelivery: Sendable {
+struct SnapshotDelivery: Sendable {
+    /// How long a delivery rests for which a disk has no room, here or there.
+    static let roomMilliseconds: UInt64 = 5_000
     private static let chunkBytes = 256 << 10
     /// How often in a row a chunk may fail to bring the follower further before the snapshot is given up.
     private static let failuresMax = 5
@@ -70,8 +99,8 @@ private struct SnapshotDelivery: Sendable {
     let group: GroupID
     let leader: ReplicaID
     let follower: ReplicaID
-    let path: String
     let transport: any PeerNetwork
+    let settings: NodeSettings
     let platform: any NodePlatform
     let pool: BlockingPool
 
@@ -79,8 +108,14 @@ private struct SnapshotDelivery: Sendable {
     /// - Returns: where the snapshot stands that the follower has now; nil if it was not delivered.
     func send(copyOf database: ShardDatabase, term: @Sendable () async throws -> Term?) async throws -> LogIndex? {
         let id = platform.random()
+        guard let present = try await term() else { return nil }
+        try await announce(database, id, present)
+        let path = "\(settings.dataPath)/snapshots/\(group)-\(follower)-out.sqlite"
         defer { try? FileManager.default.removeItem(atPath: path) }
-        let snapshot = try await pool.run { try OutgoingSnapshot(copying: database, to: path, id: id) }
+        let snapshot = try await pool.run { [settings] in
+            try settings.requireRoom(for: try database.read { try ShardDatabase.fileBytes(of: $0) })
+            return try OutgoingSnapshot(copying: database, to: path, id: id)
+        }
         // The term after the copy, which may have entries of a later one than that in which it was asked for.
         guard let term = try await term() else { return nil }
         try await send(snapshot, term: term)
@@ -88,7 +123,23 @@ private struct SnapshotDelivery: Sendable {
     }
 
     /// Waits before another attempt.
-    func wait() async throws { try await platform.clock.sleep(milliseconds: 500) }
+    func wait(milliseconds: UInt64 = 500) async throws { try await platform.clock.sleep(milliseconds: milliseconds) }
+
+    /// Sends a first chunk without bytes before anything is copied: a follower that has no room refuses it.
+    private func announce(_ database: ShardDatabase, _ id: UInt64, _ term: Term) async throws {
+        let (mark, totalBytes) = try await pool.run {
+            try database.read { (try AppliedRow.mark(of: $0), try ShardDatabase.fileBytes(of: $0)) }
+        }
+        do {
+            _ = try await send(
+                SnapshotChunk(
+                    group: group, snapshotID: id, term: term, leader: leader, mark: mark, offset: 0,
+                    totalBytes: totalBytes, fileHash: [], bytes: []))
+        } catch let error as PeerTransportError {
+            try await wait()
+            throw error
+        }
+    }
 
     /// Each answer says how much the follower has, so that a lost connection costs a chunk, not all of it.
     private func send(_ snapshot: OutgoingSnapshot, term: Term) async throws {
@@ -127,6 +178,7 @@ private struct SnapshotDelivery: Sendable {
             .get()
         switch try NodeReply(decoding: reply) {
         case .done(let progress): return try SnapshotProgress(decoding: progress).receivedBytes
+        case .diskFull: throw NoRoom(description: "the node has no room for it")
         case .failed(let reason): throw StorageMismatch("the follower refused a chunk: \(reason)")
         case .overloaded, .unavailable: throw PeerTransportError.refused("it has too much to do")
         default: throw StorageMismatch("the follower refused a chunk")

@@ -119,6 +119,11 @@ package final class ShardDatabase: Sendable {
         walFrames.count * (ShardDatabaseOptions.pageSizeBytes + WALFrames.headerBytes)
     }
 
+    /// How large the file is, in bytes, once all that a reader sees is in it.
+    package static func fileBytes(of db: Database) throws -> UInt64 {
+        UInt64(try Int.fetchOne(db, sql: "PRAGMA page_count") ?? 0) * UInt64(ShardDatabaseOptions.pageSizeBytes)
+    }
+
     /// Moves what the WAL holds into the file and syncs it, without blocking the writer.
     ///
     /// When the whole WAL was moved, the next write starts it over.

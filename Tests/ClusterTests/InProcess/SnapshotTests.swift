@@ -6,6 +6,7 @@ import RaftCore
 import RecordModel
 import RecordStore
 import Storage
+import Synchronization
 import TestSupport
 import Testing
 
@@ -16,24 +17,9 @@ extension WaitingClusterSuites {
     struct SnapshotTests {
         @Test("is given a snapshot, ends up with the same state, and keeps it over a restart")
         func catchesUp() async throws {
-            let cluster = try await TestCluster.started(nodeCount: 3) { settings in
-                settings.log.segmentBytes = 64 << 10
-                settings.commandBytesMax = 32 << 10
-                settings.log.keepEntries = 0
-                settings.checkpoint.intervalMilliseconds = 50
-                settings.checkpoint.ageMilliseconds = 50
-            }
-            _ = try await Commands.submit(Commands.installSchema(), to: cluster.node(1))
-            let group = try cluster.node(1).map.group(of: Commands.zone)
-            let leader = try await leader(of: group, in: cluster)
-            let away = try #require(cluster.nodes.keys.sorted().first { $0 != leader })
-            await cluster.stop([away])
+            let cluster = try await TestCluster.started(nodeCount: 3) { Self.forget(&$0) }
+            let (group, away) = try await leaveBehind(in: cluster)
             let witness = try #require(cluster.nodes.keys.sorted().first)
-            for number in 0..<1_500 {
-                _ = try await Commands.submit(
-                    Commands.save("n\(number)", number: Int64(number)), to: cluster.node(witness))
-            }
-            for node in cluster.nodes.values { try await awaitCollection(of: group, on: node) }
             try await cluster.start([away])
             let hash = try await cluster.node(witness).router.submit(
                 .hashState, to: group, by: cluster.node(witness).deadline())
@@ -41,6 +27,41 @@ extension WaitingClusterSuites {
             await cluster.stop([away])
             try await cluster.start([away])
             try await expect(hash, of: group, on: cluster.node(away))
+            try await cluster.shutDown()
+        }
+
+        @Test(
+            "is sent none that its disk, or its leader's, has no room for, says what takes the room, and then has it",
+            .timeLimit(.minutes(3)), arguments: [true, false])
+        func noRoom(isAtFollower: Bool) async throws {
+            let disks = (1...3).map { _ in NarrowDisk() }
+            let cluster = try await TestCluster.started(nodeCount: 3) { settings in
+                Self.forget(&settings)
+                settings.log.disk = disks[Int(settings.nodeID.rawValue) - 1]
+            }
+            let (group, away) = try await leaveBehind(in: cluster)
+            let others = cluster.nodes.keys.sorted()
+            let narrow = isAtFollower ? [away] : others
+            for id in narrow { disks[Int(id) - 1].isNarrow.store(true, ordering: .releasing) }
+            try FileManager.default.createDirectory(
+                atPath: cluster.dataPath(away) + "/lost-1", withIntermediateDirectories: false)
+            try await cluster.start([away])
+            let node = try cluster.node(away)
+            try await yieldUntil {
+                others.contains {
+                    cluster.clocks[Int($0) - 1].wasAskedToSleep(milliseconds: SnapshotDelivery.roomMilliseconds)
+                }
+            }
+            if isAtFollower { try await yieldUntil { await node.obstacle(node.status())?.contains("lost-1") == true } }
+            for id in others {
+                let copies = try FileManager.default.contentsOfDirectory(atPath: cluster.dataPath(id) + "/snapshots")
+                #expect(copies.isEmpty)
+            }
+            for id in narrow { disks[Int(id) - 1].isNarrow.store(false, ordering: .releasing) }
+            let witness = try cluster.node(others[0])
+            let hash = try await witness.router.submit(.hashState, to: group, by: witness.deadline())
+            try await yieldUntil { try await node.stateHashes(of: group).contains { $0.hash == hash } }
+            try await yieldUntil { await node.isReady(node.status()) }
             try await cluster.shutDown()
         }
 
@@ -161,6 +182,31 @@ extension WaitingClusterSuites {
             try await cluster.shutDown()
         }
 
+        /// Has nodes keep little of what a node that is away lacks.
+        private static func forget(_ settings: inout NodeSettings) {
+            settings.log.segmentBytes = 64 << 10
+            settings.commandBytesMax = 32 << 10
+            settings.log.keepEntries = 0
+            settings.checkpoint.intervalMilliseconds = 50
+            settings.checkpoint.ageMilliseconds = 50
+        }
+
+        /// Stops a node that follows in a group, until the logs of the others lack what it lacks.
+        private func leaveBehind(in cluster: TestCluster) async throws -> (group: GroupID, node: UInt64) {
+            _ = try await Commands.submit(Commands.installSchema(), to: cluster.node(1))
+            let group = try cluster.node(1).map.group(of: Commands.zone)
+            let leader = try await leader(of: group, in: cluster)
+            let away = try #require(cluster.nodes.keys.sorted().first { $0 != leader })
+            await cluster.stop([away])
+            let witness = try #require(cluster.nodes.keys.sorted().first)
+            for number in 0..<1_500 {
+                _ = try await Commands.submit(
+                    Commands.save("n\(number)", number: Int64(number)), to: cluster.node(witness))
+            }
+            for node in cluster.nodes.values { try await awaitCollection(of: group, on: node) }
+            return (group, away)
+        }
+
         private func leader(of group: GroupID, in cluster: TestCluster) async throws -> UInt64 {
             _ = try await Commands.submit(Commands.save("first", number: 0), to: cluster.node(1))
             return try #require(try cluster.node(1).leader(of: group)).rawValue
@@ -184,5 +230,14 @@ extension WaitingClusterSuites {
             }
             Issue.record("the replica never came to the state of the others")
         }
+    }
+}
+
+/// A disk that can be told to have no room but for what nodes keep of it.
+private final class NarrowDisk: LogDisk {
+    let isNarrow = Atomic(false)
+
+    func freeBytes(at folder: String) throws(DiskError) -> Int {
+        isNarrow.load(ordering: .acquiring) ? AssetSettings().spareBytes : 1 << 40
     }
 }
