@@ -6,6 +6,8 @@ import RecordModel
 struct FilterReader {
     /// The zone of references that name none.
     let zone: CKRecordZone.ID
+    /// What a radius in the predicate is to be in.
+    let distanceUnit: UnitLength
 
     /// The predicate that asks for what all of the filters ask for.
     /// - Throws: `invalidArguments` where no predicate says so.
@@ -27,7 +29,8 @@ struct FilterReader {
             guard let metres = filter["distance"].flatMap(Self.number) else { throw Self.unsaid("NEAR") }
             let distance = PredicateTerm.function(
                 "distanceToLocation:fromLocation:", [.field(field), .value(value)])
-            return [Self.node(distance, .less, .value(.double(metres / 1_000)))]
+            let radius = Measurement(value: metres, unit: UnitLength.meters).converted(to: distanceUnit).value
+            return [Self.node(distance, .less, .value(.double(radius)))]
         }
         guard let comparison = Self.comparison(comparator) else {
             // The opposite of one that has a form.

@@ -128,9 +128,13 @@ struct QueryCall: Sendable, Hashable {
 extension DatabaseService {
     /// The first page's call of a query; nil where no record can match.
     func call(_ query: CKQuery, in zone: CKRecordZone.ID?) throws(CKError) -> QueryCall? {
-        let unit: UnitLength = try account.configuration().distanceUnit == .metres ? .meters : .kilometers
-        guard let form = try query.webForm(zone: zone, distanceUnit: unit) else { return nil }
+        guard let form = try query.webForm(zone: zone, distanceUnit: try distanceUnit()) else { return nil }
         return QueryCall(query: form, zone: zone, marker: nil)
+    }
+
+    /// What distances in predicates count in.
+    func distanceUnit() throws(CKError) -> UnitLength {
+        try account.configuration().distanceUnit == .metres ? .meters : .kilometers
     }
 
     /// Runs a query until there are as many records as wanted, or no more.

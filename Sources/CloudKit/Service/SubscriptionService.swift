@@ -1,3 +1,4 @@
+import Foundation
 import RecordModel
 import ServiceClient
 
@@ -7,10 +8,11 @@ struct SubscriptionService: Sendable {
 
     /// All of them. One that another program made and that has no form here is an error of its own.
     func all() async throws(CKError) -> [(CKSubscription.ID, Result<CKSubscription, any Error>)] {
+        let distanceUnit = try service.distanceUnit()
         var results: [(CKSubscription.ID, Result<CKSubscription, any Error>)] = []
         for json in try service.members("subscriptions", of: await service.read("subscriptions/list") { _ in }) {
             guard let id = json["subscriptionID"]?.string else { throw .unreadable("subscriptionID") }
-            results.append((id, Result { try RecordReader.subscription(json) }))
+            results.append((id, Result { try RecordReader.subscription(json, distanceUnit) }))
         }
         return results
     }
@@ -34,10 +36,10 @@ struct SubscriptionService: Sendable {
         }
         let members = try service.members("subscriptions", of: answer)
         guard members.count == ids.count else { throw .unreadable("subscription for each ID") }
-        let mapping = service.mapping
+        let (mapping, distanceUnit) = (service.mapping, try service.distanceUnit())
         return zip(ids, members).map { id, json in
             if let error = mapping.item(json) { return (id, .failure(error)) }
-            return (id, Result { try RecordReader.subscription(json) })
+            return (id, Result { try RecordReader.subscription(json, distanceUnit) })
         }
     }
 
@@ -48,12 +50,13 @@ struct SubscriptionService: Sendable {
         guard Set(subscriptions.map(\.subscriptionID) + ids).count == subscriptions.count + ids.count else {
             throw CKError(.invalidArguments, reason: "a subscription is to be saved or deleted twice in one call")
         }
+        let distanceUnit = try service.distanceUnit()
         var operations: [SubscriptionOperation] = []
         var refused: [ModifySubscriptionResult] = []
         for subscription in subscriptions {
             let id = subscription.subscriptionID
             do throws(CKError) {
-                operations.append((id, subscription, try SubscriptionWriter.save(subscription)))
+                operations.append((id, subscription, try SubscriptionWriter.save(subscription, distanceUnit)))
             } catch {
                 refused.append(.saved(id, .failure(error)))
             }
@@ -104,9 +107,9 @@ private enum SubscriptionWriter {
         return writer.bytes
     }
 
-    static func save(_ subscription: CKSubscription) throws(CKError) -> [UInt8] {
+    static func save(_ subscription: CKSubscription, _ distanceUnit: UnitLength) throws(CKError) -> [UInt8] {
         let query = try (subscription as? CKQuerySubscription).map { subscription throws(CKError) in
-            try subscription.queryForm()
+            try subscription.queryForm(distanceUnit)
         }
         var writer = JSONWriter()
         writer.object { writer in
@@ -153,7 +156,8 @@ private enum SubscriptionWriter {
 
 extension RecordReader {
     /// A subscription as the server describes it.
-    static func subscription(_ json: JSONValue) throws(CKError) -> CKSubscription {
+    /// - Parameter distanceUnit: what a radius in its predicate is to be in.
+    static func subscription(_ json: JSONValue, _ distanceUnit: UnitLength) throws(CKError) -> CKSubscription {
         guard let id = json["subscriptionID"]?.string else { throw .unreadable("subscriptionID") }
         let zone = json["zoneID"].flatMap(zoneID)
         let subscription: CKSubscription
@@ -161,7 +165,7 @@ extension RecordReader {
         case "query":
             guard let query = json["query"], let type = query["recordType"]?.string else { throw .unreadable("query") }
             let found = CKQuerySubscription(
-                recordType: type, predicate: try CKQuerySubscription.predicate(of: query, in: zone),
+                recordType: type, predicate: try CKQuerySubscription.predicate(of: query, in: zone, distanceUnit),
                 subscriptionID: id, options: options(json))
             found.zoneID = zone
             subscription = found

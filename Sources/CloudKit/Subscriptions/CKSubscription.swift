@@ -181,9 +181,10 @@ public final class CKQuerySubscription: CKSubscription, @unchecked Sendable {
     private var form: JSONValue? { try? query.webForm(zone: nil, distanceUnit: .kilometers) }
 
     /// What the server is asked for. It keeps the predicate's archive too, from which the predicate is made again.
+    /// - Parameter distanceUnit: what a radius in the predicate is in.
     /// - Throws: `invalidArguments` for a predicate that the server cannot evaluate.
-    func queryForm() throws(CKError) -> JSONValue {
-        guard case .object(let members)? = try query.webForm(zone: zoneID, distanceUnit: .kilometers) else {
+    func queryForm(_ distanceUnit: UnitLength) throws(CKError) -> JSONValue {
+        guard case .object(let members)? = try query.webForm(zone: zoneID, distanceUnit: distanceUnit) else {
             throw CKError(.invalidArguments, reason: "a predicate that is always false matches nothing")
         }
         return .object(members + [JSONValue.Member("predicate", .string(PredicateArchive.text(of: query.reading)))])
@@ -191,13 +192,18 @@ public final class CKQuerySubscription: CKSubscription, @unchecked Sendable {
 
     /// The predicate of a query: the one that `queryForm` kept, else one that says what the filters of another program
     /// ask for.
-    /// - Parameter zone: the zone that the subscription looks at; nil for all.
+    /// - Parameters:
+    ///   - zone: the zone that the subscription looks at; nil for all.
+    ///   - distanceUnit: what a radius in the predicate is to be in.
     /// - Throws: `invalidArguments` where no predicate says so.
-    static func predicate(of query: JSONValue, in zone: CKRecordZone.ID?) throws(CKError) -> NSPredicate {
+    static func predicate(
+        of query: JSONValue, in zone: CKRecordZone.ID?, _ distanceUnit: UnitLength
+    ) throws(CKError) -> NSPredicate {
         if let predicate = query["predicate"]?.string.flatMap({ PredicateArchive.predicate(from: $0) }) {
             return predicate
         }
-        return try FilterReader(zone: zone ?? .default).predicate(query["filterBy"]?.array ?? [])
+        let reader = FilterReader(zone: zone ?? .default, distanceUnit: distanceUnit)
+        return try reader.predicate(query["filterBy"]?.array ?? [])
     }
 
     /// A copy of the object.

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Filters of other programs are read as predicates")
 struct FilterReaderTests {
-    private let reader = FilterReader(zone: .default)
+    private let reader = FilterReader(zone: .default, distanceUnit: .kilometers)
 
     private func read(_ filters: String) throws -> CKQuery {
         let json = try JSONParser.parse(Array(filters.utf8))
