@@ -4,7 +4,9 @@ public import Foundation
 /// One of a container's databases.
 ///
 /// Calls may be made from any thread, any number at once. An async call ends with `operationCancelled` when its task is
-/// cancelled; what it had sent may have been done. Completion handlers are called on threads of the SDK.
+/// cancelled; what it had sent may have been done. Where it has results of several items and some are there already, it
+/// returns them, and the items that are left get the error one by one, as on Apple's systems. Completion handlers are
+/// called on threads of the SDK.
 ///
 /// What the server asks to be sent later, and what gets lost on the way, is sent again for as long as the
 /// configuration's `patience` says; a change is done once however often it is sent.

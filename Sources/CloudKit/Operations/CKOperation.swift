@@ -124,6 +124,12 @@ open class CKOperation: Operation, @unchecked Sendable {
         await Callbacks.run { blocks(error) }
     }
 
+    /// What the final blocks get: what the work came to, and `operationCancelled` where the operation was cancelled
+    /// meanwhile, whatever its items got.
+    final func ending<Value>(of result: Result<Value, any Error>) -> Result<Value, any Error> {
+        isCancelled ? .failure(ErrorMapping.cancelled) : result
+    }
+
     /// How long it may take, if that was set.
     var times: CallTimes { CallTimes(effectiveConfiguration) }
 

@@ -47,7 +47,7 @@ open class CKQueryOperation: CKDatabaseOperation, @unchecked Sendable {
     }
 
     override func execute() async {
-        let result = await outcome { () async throws(CKError) -> CKQueryOperation.Cursor? in
+        let work = await outcome { () async throws(CKError) -> CKQueryOperation.Cursor? in
             let service = service
             var next: QueryCall?
             if let call = try call(service) {
@@ -57,6 +57,7 @@ open class CKQueryOperation: CKDatabaseOperation, @unchecked Sendable {
             }
             return next.map { CKQueryCursor($0) }
         }
+        let result = ending(of: work)
         await Callbacks.run { [self] in
             queryResultBlock?(result)
             queryCompletionBlock?((try? result.get()) ?? nil, result.failure)

@@ -38,7 +38,7 @@ open class CKFetchDatabaseChangesOperation: CKDatabaseOperation, @unchecked Send
     }
 
     override func execute() async {
-        let result = await outcome {
+        let work = await outcome {
             () async throws(CKError) -> (serverChangeToken: CKServerChangeToken, moreComing: Bool) in
             let service = service
             var token = previousServerChangeToken
@@ -53,6 +53,7 @@ open class CKFetchDatabaseChangesOperation: CKDatabaseOperation, @unchecked Send
             guard let token else { throw CKError.unreadable("syncToken") }
             return (token, hasMore)
         }
+        let result = ending(of: work)
         await Callbacks.run { [self] in
             fetchDatabaseChangesResultBlock?(result)
             let end = try? result.get()
@@ -156,23 +157,20 @@ open class CKFetchRecordZoneChangesOperation: CKDatabaseOperation, @unchecked Se
                     desiredKeys: configuration?.desiredKeys)
             }, isToTheEnd: fetchAllChanges)
         let service = service
-        var failure: CKError?
-        do throws(CKError) {
+        let work = await outcome { () async throws(CKError) in
             while let calls = walk.next() {
                 for (zone, page) in try await service.changes(calls) {
                     let step = walk.received(page, of: zone)
                     await Callbacks.run { [self] in tell(zone, page, step) }
                 }
             }
-        } catch {
-            failure = error
         }
-        let (errors, unfinished) = (walk.errors, walk.unfinished)
-        await Callbacks.run { [self, failure] in
-            if let failure { for zone in unfinished { end(zone, .failure(failure)) } }
-            fetchRecordZoneChangesResultBlock?(failure.map { .failure($0) } ?? .success(()))
+        let (errors, unfinished, result) = (walk.errors, walk.unfinished, ending(of: work))
+        await Callbacks.run { [self] in
+            if let failure = result.failure { for zone in unfinished { end(zone, .failure(failure)) } }
+            fetchRecordZoneChangesResultBlock?(result)
             let partial = Dictionary(errors.map { (AnyHashable($0), $1 as any Error) }) { first, _ in first }
-            fetchRecordZoneChangesCompletionBlock?(failure ?? CKError.partialFailure(partial))
+            fetchRecordZoneChangesCompletionBlock?(result.failure ?? CKError.partialFailure(partial))
         }
     }
 

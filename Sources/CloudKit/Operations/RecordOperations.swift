@@ -52,7 +52,7 @@ open class CKFetchRecordsOperation: CKDatabaseOperation, @unchecked Sendable {
         let progress = perRecordProgressBlock.map { block in
             { @Sendable (id: CKRecord.ID, part: Double) in callbacks.post { block(id, part) } }
         }
-        let result = await outcome { () async throws(CKError) in
+        let work = await outcome { () async throws(CKError) in
             var service = service
             var ids = recordIDs ?? []
             if isForCurrentUser {
@@ -69,7 +69,7 @@ open class CKFetchRecordsOperation: CKDatabaseOperation, @unchecked Sendable {
                 await callbacks.run { [self] in for (id, result) in results { tell(id, result) } }
             }
         }
-        let (records, failures) = (found.withLock { $0 }, errors.withLock { $0 })
+        let (records, failures, result) = (found.withLock { $0 }, errors.withLock { $0 }, ending(of: work))
         await callbacks.run { [self] in
             fetchRecordsResultBlock?(result)
             fetchRecordsCompletionBlock?(
@@ -150,12 +150,13 @@ open class CKModifyRecordsOperation: CKDatabaseOperation, @unchecked Sendable {
         let progress = perRecordProgressBlock.map { block in
             TransferProgress { place, part in callbacks.post { block(saves[place], part) } }
         }
-        let result = await outcome { () async throws(CKError) in
+        let work = await outcome { () async throws(CKError) in
             try await service.modify(call, progress: progress) { results in
                 for result in results { tally.note(result) }
                 await callbacks.run { [self] in for result in results { tell(result, records) } }
             }
         }
+        let result = ending(of: work)
         let error = tally.error(of: result)
         await callbacks.run { [self, saved = tally.saved, deleted = tally.deleted] in
             modifyRecordsResultBlock?(result)

@@ -41,8 +41,8 @@ open class CKFetchRecordZonesOperation: CKDatabaseOperation, @unchecked Sendable
             return try await service.allZones().map { ($0.zoneID, .success($0)) }
         }
         await Callbacks.run { [self] in
-            result.tell(
-                each: perRecordZoneResultBlock, end: fetchRecordZonesResultBlock,
+            tell(
+                result, each: perRecordZoneResultBlock, end: fetchRecordZonesResultBlock,
                 olderEnd: fetchRecordZonesCompletionBlock)
         }
     }
@@ -86,9 +86,9 @@ open class CKModifyRecordZonesOperation: CKDatabaseOperation, @unchecked Sendabl
                 saving: recordZonesToSave ?? [], deleting: recordZoneIDsToDelete ?? [])
         }
         await Callbacks.run { [self] in
-            result.tell(
-                saves: perRecordZoneSaveBlock, deletes: perRecordZoneDeleteBlock, end: modifyRecordZonesResultBlock,
-                olderEnd: modifyRecordZonesCompletionBlock)
+            tell(
+                result, saves: perRecordZoneSaveBlock, deletes: perRecordZoneDeleteBlock,
+                end: modifyRecordZonesResultBlock, olderEnd: modifyRecordZonesCompletionBlock)
         }
     }
 }

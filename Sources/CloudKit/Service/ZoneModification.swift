@@ -130,37 +130,41 @@ extension Array {
     }
 }
 
-extension Result where Failure == any Error {
+extension CKOperation {
     /// Calls the blocks of an operation that saves and deletes.
-    func tell<ID, Item>(
+    final func tell<ID, Item>(
+        _ result: Result<[ModifyOutcome<ID, Item>], any Error>,
         saves: ((ID, Result<Item, any Error>) -> Void)?, deletes: ((ID, Result<Void, any Error>) -> Void)?,
         end: ((Result<Void, any Error>) -> Void)?, olderEnd: (([Item]?, [ID]?, (any Error)?) -> Void)?
-    ) where Success == [ModifyOutcome<ID, Item>] {
+    ) {
         var tally = ModifyTally<ID, Item>()
-        for outcome in (try? get()) ?? [] {
+        for outcome in (try? result.get()) ?? [] {
             tally.note(outcome)
             switch outcome {
             case .saved(let id, let result): saves?(id, result)
             case .deleted(let id, let result): deletes?(id, result)
             }
         }
-        end?(map { _ in () })
-        olderEnd?(tally.saved, tally.deleted, tally.error(of: self))
+        let whole = ending(of: result)
+        end?(whole.map { _ in () })
+        olderEnd?(tally.saved, tally.deleted, tally.error(of: whole))
     }
 
     /// Calls the blocks of an operation that fetches.
-    func tell<ID: Hashable, Item>(
+    final func tell<ID: Hashable, Item>(
+        _ result: Result<[(ID, Result<Item, any Error>)], any Error>,
         each: ((ID, Result<Item, any Error>) -> Void)?, end: ((Result<Void, any Error>) -> Void)?,
         olderEnd: (([ID: Item]?, (any Error)?) -> Void)?
-    ) where Success == [(ID, Result<Item, any Error>)] {
+    ) {
         var items: [ID: Item] = [:]
         var errors: [AnyHashable: any Error] = [:]
-        for (id, result) in (try? get()) ?? [] {
+        for (id, result) in (try? result.get()) ?? [] {
             each?(id, result)
             if case .success(let item) = result { items[id] = item }
             errors[id] = result.failure
         }
-        end?(map { _ in () })
-        olderEnd?(items, failure ?? CKError.partialFailure(errors))
+        let whole = ending(of: result)
+        end?(whole.map { _ in () })
+        olderEnd?(items, whole.failure ?? CKError.partialFailure(errors))
     }
 }

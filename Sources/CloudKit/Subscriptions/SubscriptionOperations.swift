@@ -155,8 +155,8 @@ open class CKModifySubscriptionsOperation: CKDatabaseOperation, @unchecked Senda
                 saving: subscriptionsToSave ?? [], deleting: subscriptionIDsToDelete ?? [])
         }
         await Callbacks.run { [self] in
-            result.tell(
-                saves: perSubscriptionSaveBlock, deletes: perSubscriptionDeleteBlock,
+            tell(
+                result, saves: perSubscriptionSaveBlock, deletes: perSubscriptionDeleteBlock,
                 end: modifySubscriptionsResultBlock, olderEnd: modifySubscriptionsCompletionBlock)
         }
     }
@@ -203,8 +203,8 @@ open class CKFetchSubscriptionsOperation: CKDatabaseOperation, @unchecked Sendab
             return try await service.subscriptions.all()
         }
         await Callbacks.run { [self] in
-            result.tell(
-                each: perSubscriptionResultBlock, end: fetchSubscriptionsResultBlock,
+            tell(
+                result, each: perSubscriptionResultBlock, end: fetchSubscriptionsResultBlock,
                 olderEnd: fetchSubscriptionCompletionBlock)
         }
     }
