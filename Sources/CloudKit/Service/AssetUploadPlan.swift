@@ -46,15 +46,15 @@ struct AssetUploadPlan: Sendable {
     /// Adds what a record needs.
     /// - Parameters:
     ///   - keys: the keys that are sent.
-    ///   - isNew: whether the record is created, so that there is no asset to keep.
-    mutating func add(_ record: RecordSnapshot, at number: Int, keys: [String], isNew: Bool) {
+    ///   - isUpdate: whether it is saved only over the version that it was fetched as, so that what that has is kept.
+    mutating func add(_ record: RecordSnapshot, at number: Int, keys: [String], isUpdate: Bool) {
         var files: [Upload] = []
         var copies: [Copy] = []
         do throws(CKError) {
             for key in keys {
                 guard let value = record.values[key], value.hasAsset else { continue }
-                let kept =
-                    isNew ? [] : Set((record.base?.values[key]?.assets ?? []).compactMap { $0.content?.checksum })
+                let known = isUpdate ? record.base?.values[key]?.assets : nil
+                let kept = Set((known ?? []).compactMap { $0.content?.checksum })
                 for (index, asset) in value.assets.enumerated() {
                     if let content = asset.content, kept.contains(content.checksum) { continue }
                     let place = Place(record: number, key: key, index: index)

@@ -61,7 +61,7 @@ private struct RecordModification {
             }
             guard snapshot.values.contains(where: { $0.value.hasAsset }) else { continue }
             let form = SaveForm(snapshot, call.policy)
-            uploads.add(snapshot, at: place, keys: form.keys, isNew: form.kind == "create")
+            uploads.add(snapshot, at: place, keys: form.keys, isUpdate: form.kind == "update")
         }
         try BatchPlan.check(snapshots.map(\.id) + call.deletes)
         let unsent =

@@ -170,6 +170,29 @@ struct AssetSaveTests {
         }
     }
 
+    @Test(
+        "A save over what another device saved brings its file back; where the record still has it, nothing is sent",
+        arguments: [CKModifyRecordsOperation.RecordSavePolicy.allKeys, .changedKeys])
+    func overwriting(_ policy: CKModifyRecordsOperation.RecordSavePolicy) async throws {
+        let folder = try TestFolder()
+        defer { folder.remove() }
+        let file = try folder.file(someBytes(100))
+        try await AssetServer.running { server, database in
+            try await database.save(Self.photo(file))
+            let record = try await database.record(for: CKRecord.ID(recordName: "one"))
+            for (hasChanged, count) in [(false, 1), (true, 2)] {
+                if hasChanged { server.replace(someBytes(50, seed: 7), in: "image", of: "one") }
+                record["image"] = record["image"] as? CKAsset
+                let saved = try await database.modifyRecords(saving: [record], deleting: [], savePolicy: policy)
+                #expect(saved.saveResults[record.recordID]?.code == nil)
+                #expect(server.count("/up/") == count)
+                let again = try await database.record(for: record.recordID)
+                let url = try #require((again["image"] as? CKAsset)?.fileURL)
+                #expect(try [UInt8](Data(contentsOf: url)) == someBytes(100))
+            }
+        }
+    }
+
     @Test("A file that is not there is assetFileNotFound, and nothing is sent")
     func missing() async throws {
         let folder = try TestFolder()
