@@ -232,6 +232,28 @@ extension Conformance {
             #expect(item["serverRecord"]?.field("file")?["downloadURL"] != nil)
         }
 
+        @Test("a stale save that keeps a file is judged by its tag, then by the file", arguments: Door.allCases)
+        func stale(door: Door) async throws {
+            let space = try await Space(door)
+            let first = try await space.save("a", file: Self.bytes)
+            let read = try #require(try await space.lookup("a").field("file"))
+            let fields: JSONValue = ["file": ["value": read], "title": ["value": "x"]]
+            let second = try await space.save("a", file: [1])
+            for kind in ["update", "replace"] {
+                let item = try await space.modify(Space.operation(kind, "a", fields, tag: first.tag))
+                expectError(item, "CONFLICT")
+                #expect(item["serverRecord"]?.tag == second.tag, "\(item.text)")
+                #expect(item["serverRecord"]?.field("file")?["size"] == 1, "\(item.text)")
+                let current = Space.operation(kind, "a", fields, tag: second.tag)
+                expectError(try await space.modify(current), "BAD_REQUEST", "no such file")
+            }
+            expectError(try await space.modify(Space.operation("forceUpdate", "a", fields)), "BAD_REQUEST")
+            #expect(try await space.lookup("a").tag == second.tag)
+            #expect(try await space.modify(Space.operation("forceDelete", "a")).code == nil)
+            let late = Space.operation("update", "a", fields, tag: second.tag)
+            expectError(try await space.modify(late), "NOT_FOUND")
+        }
+
         @Test("a request with an Idempotency-Key that is repeated is answered as before", arguments: Door.allCases)
         func repeated(door: Door) async throws {
             let space = try await Space(door)

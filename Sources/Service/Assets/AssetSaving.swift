@@ -27,7 +27,7 @@ final class AssetSaving: Sendable {
     private let deadline: Deadline
     /// Nil where no operation has an asset.
     private let secret: ClusterSecret?
-    private let present: [PresentAsset: AssetReference]
+    private let present: PresentAssets
     private let state = Mutex(State())
 
     /// Reads what the records have whose operations send back what they read.
@@ -43,7 +43,7 @@ final class AssetSaving: Sendable {
         guard dictionaries.contains(where: { !$0.isEmpty }) else {
             now = service.now
             secret = nil
-            present = [:]
+            present = PresentAssets()
             return
         }
         now = try service.trustedNow()
@@ -54,7 +54,7 @@ final class AssetSaving: Sendable {
             let names = fields.filter(\.isKept).map(\.name)
             if !names.isEmpty { kept.append((name, names)) }
         }
-        present = kept.isEmpty ? [:] : try await Assets(service, request).present(kept, in: zone, secret)
+        present = kept.isEmpty ? PresentAssets() : try await Assets(service, request).present(kept, in: zone, secret)
     }
 
     /// The fields of an operation that have asset dictionaries, and whether one of these lacks a receipt.
@@ -73,7 +73,7 @@ final class AssetSaving: Sendable {
         AssetResolver { [self] (input, field) throws(AssetFault) in
             guard let text = input.receipt else {
                 let place = PresentAsset(recordName: name, field: field, checksum: input.fileChecksum ?? "")
-                guard let asset = present[place] else {
+                guard let asset = present.files[place] else {
                     throw AssetFault(
                         "receipt",
                         "is missing, and the field '\(field)' of record '\(name)' has no such file that it could keep: upload the "
@@ -91,6 +91,12 @@ final class AssetSaving: Sendable {
             try requirePresence(of: receipt.asset)
             return receipt.asset
         }
+    }
+
+    /// Whether an operation keeps files of a version that its record has no more: then its change tag says so, too.
+    func isStale(_ operation: RecordOperation, name: String) -> Bool {
+        guard let tag = operation.changeTag, let version = present.versions[name] else { return false }
+        return version != .stored(tag: tag)
     }
 
     private func requirePresence(of asset: AssetReference) throws(AssetFault) {

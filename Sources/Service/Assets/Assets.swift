@@ -158,13 +158,15 @@ package struct Assets: Sendable {
         return found
     }
 
-    /// The files that fields of records have now, by checksum.
+    /// What records have now in some of their fields.
     func present(
         _ records: [(name: String, fields: [String])], in zone: ZoneKey, _ secret: ClusterSecret
-    ) async throws(RequestFailure) -> [PresentAsset: AssetReference] {
+    ) async throws(RequestFailure) -> PresentAssets {
         let receipts = ShardRead.AssetRendering.receipts(zone: zone, user: "", expires: 0)
-        var present: [PresentAsset: AssetReference] = [:]
+        var present = PresentAssets()
         for (record, json) in zip(records, try await read(records, in: zone, receipts)) {
+            if let tag = json["recordChangeTag"]?.string { present.versions[record.name] = .stored(tag: tag) }
+            if json["serverErrorCode"]?.string == ErrorCode.notFound.rawValue { present.versions[record.name] = .gone }
             for name in record.fields {
                 guard let value = json["fields"]?[name]?["value"] else { continue }
                 for dictionary in value.array ?? [value] {
@@ -172,12 +174,26 @@ package struct Assets: Sendable {
                         let receipt = dictionary["receipt"]?.string.flatMap(Base64.decode),
                         let ticket = secret.ticket(receipt, as: AssetReceipt.self)
                     else { continue }
-                    present[PresentAsset(recordName: record.name, field: name, checksum: checksum)] = ticket.asset
+                    present.files[PresentAsset(recordName: record.name, field: name, checksum: checksum)] = ticket.asset
                 }
             }
         }
         return present
     }
+}
+
+/// What those records have of which a request sends back what it read.
+struct PresentAssets {
+    /// What a record is like now.
+    enum Version: Hashable {
+        case stored(tag: String)
+        case gone
+    }
+
+    /// By the checksum.
+    var files: [PresentAsset: AssetReference] = [:]
+    /// By the record's name; none for those that the caller may not read.
+    var versions: [String: Version] = [:]
 }
 
 /// A file that a field of a record has, as clients see it.

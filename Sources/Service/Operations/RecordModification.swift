@@ -207,6 +207,9 @@ package struct RecordModification: Sendable {
         return plan
     }
 
+    /// One that no record has.
+    private static let staleTag = ChangeTag(incarnation: 0, sequence: 0)
+
     private static let hiddenType = ServiceError(
         .badRequest, "recordType is missing, and the caller may not read the record to learn it")
 
@@ -216,7 +219,7 @@ package struct RecordModification: Sendable {
     ) throws(ServiceError) -> RecordChange {
         var change = RecordChange(
             operation.kind.changeKind, name, type: operation.recordType,
-            changeTag: operation.changeTag.map { ChangeTag($0) ?? ChangeTag(incarnation: 0, sequence: 0) })
+            changeTag: operation.changeTag.map { ChangeTag($0) ?? Self.staleTag })
         if operation.recordType == nil, !operation.kind.isDelete, !operation.fields.isEmpty {
             // The record was looked for, to learn its type.
             throw ServiceError(.notFound, "Record not found")
@@ -227,6 +230,11 @@ package struct RecordModification: Sendable {
                 RecordChange.FieldChange(name: $0.name, value: $0.value)
             }
         } catch {
+            if error.code == .badRequest, assets.isStale(operation, name: name) {
+                // The shard refuses it for that, with the record as it is now.
+                change.changeTag = Self.staleTag
+                return change
+            }
             guard error.code == .tryAgainLater, request.caller.user == nil else { throw error }
             throw ServiceError(
                 .accessDenied,

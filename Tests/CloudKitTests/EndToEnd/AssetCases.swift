@@ -125,6 +125,33 @@ extension EndToEnd {
             #expect(asset.fileURL == nil && asset.size == 1_000)
         }
 
+        @Test("A stale save of a list that keeps a file is a conflict, or unknownItem; a forced one brings it back")
+        func staleList() async throws {
+            let (database, zone) = try await Cloud.zone()
+            let folder = try TestFolder()
+            defer { folder.remove() }
+            let contents = [someBytes(1_000), someBytes(2_000, seed: 2), someBytes(3_000, seed: 3)]
+            let files = try contents.enumerated().map { try folder.file($1, "\($0)") }
+            let record = Self.photo("one", in: zone)
+            record["images"] = [CKAsset(fileURL: files[0])]
+            try await database.save(record)
+            let stale = try await database.record(for: record.recordID)
+            stale["images"] = try #require(stale["images"] as? [CKAsset]) + [CKAsset(fileURL: files[1])]
+            record["images"] = [CKAsset(fileURL: files[2])]
+            try await database.save(record)
+            let error = try #require(await failure { try await database.save(stale) })
+            #expect(error.code == .serverRecordChanged)
+            #expect((error.serverRecord?["images"] as? [CKAsset])?.map(\.size) == [3_000])
+            let forced = try await database.modifyRecords(saving: [stale], deleting: [], savePolicy: .allKeys)
+            #expect(forced.saveResults[record.recordID]?.code == nil)
+            let again = try await database.record(for: record.recordID)
+            let images = try (again["images"] as? [CKAsset])?.map { try Self.bytes($0) }
+            #expect(images == [contents[0], contents[1]])
+            try await database.deleteRecord(withID: record.recordID)
+            again["images"] = again["images"] as? [CKAsset]
+            #expect(await failure { try await database.save(again) }?.code == .unknownItem)
+        }
+
         @Test("A file that is larger than any may be is limitExceeded before it is sent")
         func tooLarge() async throws {
             let (database, zone) = try await Cloud.zone()
