@@ -182,6 +182,8 @@ open class CKDatabaseOperation: CKOperation, @unchecked Sendable {
 
     /// What its changes are known by, however often they are sent; nil unless it is long-lived.
     @CKGuarded var longLivedKeys: LongLivedKeys? = nil
+    /// Puts the receipts of its assets on disk; nil where it is not there itself.
+    @CKGuarded var keepReceipts: (@Sendable (AssetReceipts) -> Void)? = nil
 
     /// The database, with the time that is left.
     var service: DatabaseService {
@@ -189,6 +191,7 @@ open class CKDatabaseOperation: CKOperation, @unchecked Sendable {
         var service = (database ?? container.privateCloudDatabase).configured
         service.times = times.filled(from: service.times)
         service.keys = longLivedKeys
+        service.keepReceipts = keepReceipts
         return service.begun(at: startTime)
     }
 

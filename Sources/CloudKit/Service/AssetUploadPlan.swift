@@ -43,7 +43,7 @@ struct AssetUploadPlan: Sendable {
     /// Whether there is nothing to do.
     var isEmpty: Bool { uploads.isEmpty && copies.isEmpty }
 
-    /// Adds what a record needs.
+    /// Adds what a record needs. Assets with a receipt need nothing.
     /// - Parameters:
     ///   - keys: the keys that are sent.
     ///   - isUpdate: whether it is saved only over the version that it was fetched as, so that what that has is kept.
@@ -55,7 +55,7 @@ struct AssetUploadPlan: Sendable {
                 guard let value = record.values[key], value.hasAsset else { continue }
                 let known = isUpdate ? record.base?.values[key]?.assets : nil
                 let kept = Set((known ?? []).compactMap { $0.content?.checksum })
-                for (index, asset) in value.assets.enumerated() {
+                for (index, asset) in value.assets.enumerated() where asset.receipt == nil {
                     if let content = asset.content, kept.contains(content.checksum) { continue }
                     let place = Place(record: number, key: key, index: index)
                     if let content = asset.content, let origin = content.origin, origin.scope == scope.rawValue {

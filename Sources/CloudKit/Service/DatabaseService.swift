@@ -11,6 +11,8 @@ struct DatabaseService: Sendable {
     var user: String?
     /// What changes are known by that a long-lived operation sends; nil for new keys with each request.
     var keys: LongLivedKeys?
+    /// Gets the receipts with which a long-lived operation's changes are about to be sent.
+    var keepReceipts: (@Sendable (AssetReceipts) -> Void)?
     /// The deadline of the whole call; nil if there is none, or it has not begun.
     private var end: ContinuousClock.Instant?
 

@@ -49,6 +49,8 @@ private struct RecordModification {
     /// Sends the files of records.
     /// - Returns: why records cannot be saved, by their place.
     private mutating func sendFiles(_ progress: TransferProgress?) async throws(CKError) -> [Int: CKError] {
+        let before = snapshots
+        service.keys?.knownReceipts()?.apply(to: &snapshots, in: service.scope)
         var uploads = AssetUploadPlan(scope: service.scope)
         var failures: [Int: CKError] = [:]
         for (place, snapshot) in snapshots.enumerated() {
@@ -64,10 +66,9 @@ private struct RecordModification {
             uploads.add(snapshot, at: place, keys: form.keys, isUpdate: form.kind == "update")
         }
         try BatchPlan.check(snapshots.map(\.id) + call.deletes)
-        let unsent =
-            uploads.isEmpty
-            ? uploads.failures
-            : try await AssetSender(service: service, progress: progress).send(uploads, for: &snapshots)
+        if uploads.isEmpty { return failures.merging(uploads.failures) { first, _ in first } }
+        let unsent = try await AssetSender(service: service, progress: progress).send(uploads, for: &snapshots)
+        service.keepReceipts?(AssetReceipts(of: snapshots, before: before, in: service.scope))
         return failures.merging(unsent) { first, _ in first }
     }
 

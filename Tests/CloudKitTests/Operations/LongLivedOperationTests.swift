@@ -18,7 +18,9 @@ struct LongLivedOperationTests {
     }()
 
     /// A container of a server that knows one user and saves each record.
+    /// - Parameter other: what else it answers.
     private func running(
+        other: @escaping @Sendable (ScriptedRequest) -> ScriptedAnswer? = { _ in nil },
         modified: @escaping @Sendable (Int) -> ScriptedAnswer = { _ in ScriptedAnswer(body: Self.saved) },
         _ body: (CKContainer, ScriptedServer) async throws -> Void
     ) async throws {
@@ -29,6 +31,7 @@ struct LongLivedOperationTests {
         let count = Mutex(0)
         try await ScriptedServer.running { request, _ in
             if request.path.hasSuffix("users/caller") { return ScriptedAnswer(body: #"{"userRecordName":"_u"}"#) }
+            if let answer = other(request) { return answer }
             let earlier = count.withLock { count in
                 defer { count += 1 }
                 return count
@@ -177,6 +180,46 @@ struct LongLivedOperationTests {
         }
     }
 
+    @Test("A file that was sent before is not sent again, unless the app takes another", arguments: [false, true])
+    func resumedWithFile(takesOther: Bool) async throws {
+        let folder = try TestFolder()
+        defer { folder.remove() }
+        let (file, otherFile) = (try folder.file(someBytes(100), "a"), try folder.file(someBytes(100, seed: 2), "b"))
+        let url = Mutex("")
+        let uploads = Mutex(0)
+        // Each upload has a receipt of its own.
+        try await running { request in
+            if request.path.hasSuffix("assets/upload") {
+                return ScriptedAnswer(body: #"{"tokens":[{"url":"\#(url.withLock { $0 })/up/1"}]}"#)
+            }
+            guard request.path.hasPrefix("/up/") else { return nil }
+            let number = uploads.withLock { count in
+                count += 1
+                return count
+            }
+            return ScriptedAnswer(
+                body: #"{"singleFile":{"receipt":"r\#(number)","fileChecksum":"c","size":100,"wrappingKey":"w"}}"#)
+        } _: { container, server in
+            url.withLock { $0 = server.url }
+            let operation = save()
+            operation.recordsToSave?.first?["image"] = CKAsset(fileURL: file)
+            operation.database = container.privateCloudDatabase
+            _ = try #require(await operation.keptOnDisk())
+            await operation.execute()
+            let again = try #require(
+                try await container.longLivedOperation(for: operation.operationID) as? CKModifyRecordsOperation)
+            if takesOther { again.recordsToSave?.first?["image"] = CKAsset(fileURL: otherFile) }
+            let saved = Log<Bool>()
+            again.perRecordSaveBlock = { _, result in saved.add(result.failure == nil) }
+            await run(again, on: container.privateCloudDatabase)
+            #expect(saved.all == [true])
+            let changes = Self.changes(server)
+            #expect(changes.count == 2 && uploads.withLock { $0 } == (takesOther ? 2 : 1))
+            #expect((changes.first?.body == changes.last?.body) != takesOther)
+            #expect((changes.first?.key == changes.last?.key) != takesOther)
+        }
+    }
+
     @Test("Its file is for its owner's eyes only, and nobody else's list has it")
     func files() async throws {
         try await running { container, _ in
@@ -196,7 +239,8 @@ struct LongLivedOperationTests {
 
     @Test("A key is the same for the same request until servers have forgotten it")
     func keys() throws {
-        let keys = LongLivedKeys(now: 1_000)
+        var keys = LongLivedKeys(now: 1_000)
+        keys.receipts = AssetReceipts(of: [], before: [], in: .private)
         let later = try JSONDecoder().decode(LongLivedKeys.self, from: JSONEncoder().encode(keys))
         let body = Array("body".utf8)
         let key = keys.key(for: "records/modify", body, now: 2_000)
@@ -206,6 +250,8 @@ struct LongLivedOperationTests {
         #expect(key != keys.key(for: "records/modify", body + [0], now: 2_000))
         #expect(key != LongLivedKeys(now: 1_000).key(for: "records/modify", body, now: 2_000))
         #expect(UUIDv7(key) != nil)
+        #expect(later.knownReceipts(now: 23 * 3_600_000) == keys.receipts)
+        #expect(later.knownReceipts(now: 24 * 3_600_000) == nil)
     }
 
     @Test("What each class is to do survives the disk")

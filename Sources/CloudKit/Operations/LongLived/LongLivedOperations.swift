@@ -11,13 +11,23 @@ extension CKDatabaseOperation {
         // Nobody is signed in, or the server was never reached: the operation itself tells why.
         guard let store = try? await service.longLivedStore() else { return nil }
         let keys = longLivedKeys ?? LongLivedKeys()
+        let copy = Self.copy(of: work, keys)
         do {
-            try store.save(Self.copy(of: work, keys))
+            try store.save(copy)
         } catch {
             Warnings.say("the long-lived operation \(operationID) ends with this process: \(error)")
             return nil
         }
         longLivedKeys = keys
+        keepReceipts = { receipts in
+            var copy = copy
+            copy.keys.receipts = receipts
+            do {
+                try store.save(copy)
+            } catch {
+                Warnings.say("the long-lived operation \(copy.id) would send its files again: \(error)")
+            }
+        }
         if let block = longLivedOperationWasPersistedBlock { await Callbacks.run(block) }
         return store
     }

@@ -5,14 +5,16 @@ import Synchronization
 import Wire
 
 /// What the changes of a long-lived operation are known by: the same after each start of the program, so that what was
-/// done before it ended is not done again.
+/// done before it ended is not done again. Its receipts are a part of that.
 struct LongLivedKeys: Codable, Hashable, Sendable {
     /// When the operation began, in milliseconds since 1970.
     var began: Int64
     /// Random, so that no other operation has the same keys.
     var seed: [UInt64]
+    /// Those with which its changes are sent; nil before they are there.
+    var receipts: AssetReceipts?
 
-    /// How long servers know a key, less an hour for their clocks.
+    /// How long servers know a key and take a receipt, less an hour for their clocks.
     private static let knownMilliseconds: Int64 = 23 * 3_600_000
 
     /// New keys.
@@ -24,11 +26,16 @@ struct LongLivedKeys: Codable, Hashable, Sendable {
     /// The key of a request: the same for the same action and body; a new one where servers have forgotten by now what
     /// they were sent.
     func key(for action: String, _ body: [UInt8], now: Int64 = WallClock.now) -> String {
-        guard seed.count == 2, abs(now - began) < Self.knownMilliseconds else { return IdempotencyKeys.make(now: now) }
+        guard seed.count == 2, isKnown(now) else { return IdempotencyKeys.make(now: now) }
         let request = Array(action.utf8) + [0] + body
         let random = (seed[0] ^ fnv1a(request), seed[1] ^ fnv1a([1] + request))
         return UUIDv7(milliseconds: began, random: random).text
     }
+
+    /// The receipts, while servers know the keys of the requests that had them.
+    func knownReceipts(now: Int64 = WallClock.now) -> AssetReceipts? { isKnown(now) ? receipts : nil }
+
+    private func isKnown(_ now: Int64) -> Bool { abs(now - began) < Self.knownMilliseconds }
 }
 
 /// An operation as it is kept on disk.
