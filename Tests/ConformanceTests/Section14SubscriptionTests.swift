@@ -145,6 +145,45 @@ extension Conformance {
             for entry in told { #expect(entry["payload"]?["ck"]?["met"]?["zid"] == "zone", "\(entry)") }
         }
 
+        private func deleteZone(in space: Space) async throws {
+            _ = try await space.call("zones/modify", ["operations": [Space.zoneOperation("delete", "zone")]])
+        }
+
+        @Test("a deleted zone takes its subscriptions along, once they have told of that", arguments: Door.allCases)
+        func deletedZone(door: Door) async throws {
+            let space = try await Space(door).newZone()
+            try await space.subscribe(Self.zone("z"))
+            try await space.subscribe(Self.query("q", ["zoneID": ["zoneName": "zone"]]))
+            try await space.subscribe(Self.database("d"))
+            try await deleteZone(in: space)
+            let told = try await space.notifications(atLeast: 2).compactMap { $0["payload"]?["ck"] }
+            #expect(told.map { $0["fet"]?["sid"] } == ["z", nil] && told.map { $0["met"]?["sid"] } == [nil, "d"])
+            let left = try await space.get("subscriptions/list").items("subscriptions")
+            #expect(left.map { $0["subscriptionID"] } == ["d"])
+            _ = try await space.newZone()
+            try await space.subscribe(Self.zone("y"))
+        }
+
+        @Test("a subscription that is saved again for the next zone of the name stays", arguments: Door.allCases)
+        func renewedZone(door: Door) async throws {
+            let space = try await Space(door).newZone()
+            let query = Self.query("q", ["zoneID": ["zoneName": "zone"]])
+            for subscription in [query, Self.zone("z")] { try await space.subscribe(subscription) }
+            try await deleteZone(in: space)
+            _ = try await space.newZone()
+            try await space.subscribe(query)
+            try await space.subscribe(Self.zone("y"))
+            try await save("a", "wanted", in: space)
+            // What comes of the deletion comes before what comes of the record.
+            var (told, count): ([JSONValue], Int) = ([], 1)
+            while !told.contains(where: { $0["payload"]?["ck"]?["qry"]?["sid"] == "q" }) {
+                told = try await space.notifications(atLeast: count)
+                count = told.count + 1
+            }
+            let left = try await space.get("subscriptions/list").items("subscriptions")
+            #expect(left.map { $0["subscriptionID"] } == ["q", "y"])
+        }
+
         @Test("8. a client is not told of its own changes; the same user's other client is", arguments: Door.allCases)
         func ownClient(door: Door) async throws {
             let space = try await Space(door).newZone()

@@ -35,6 +35,9 @@ package struct Subscription: Hashable, Sendable {
     package var kind: Kind
     /// The name of the zone it looks at; nil is every zone of the database.
     package var zone: String?
+    /// The life of that zone, as its incarnation, for which it was saved: it ends with that or a later one. Clients are
+    /// not told. Nil for the default zone, and for what was saved below `FeatureLevel.boundSubscriptions`.
+    package var zoneLife: UInt64?
     /// Tells only of records of this type; nil is every type. A query has one.
     package var recordType: String?
     /// What records must match, for `query` only.
@@ -76,6 +79,7 @@ extension Subscription: WireMessage {
         try wire.field(8, &firing, unless: [])
         try wire.field(9, &firesOnce, unless: false)
         try wire.field(10, &info, unless: [])
+        try wire.field(11, &zoneLife)
     }
 
     /// Everything but its name and its database.

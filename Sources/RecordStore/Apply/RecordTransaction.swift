@@ -241,6 +241,8 @@ extension RecordTransaction {
                 try matcher.remove(watcherOf: subscriber, scope: scope, id: id)
             case .notify(let match):
                 if try home.notify(match, at: time, from: delivery.source) { notified.append(match.subscriber) }
+            case .end(let subscriber, let zone, let life, let id):
+                try home.end(id, of: subscriber, with: zone, life: life)
             case .lost, .lostOf, .resend: break
             }
         }

@@ -52,7 +52,7 @@ struct ZoneLives: TransactionPart {
 
     private func retire(_ zone: OpenZone) throws {
         try transaction.touch(zone)
-        try transaction.matcher.note(zone, type: nil)
+        try transaction.matcher.note(zone, type: nil, transaction.level < .boundSubscriptions ? .updated : .deleted)
         try Invariant.check(!zone.key.isDefault, "the default zone \(zone.row.id) would be deleted")
         try Invariant.check(
             zone.database.row.map { $0.zones > 0 } ?? false, "the database of zone \(zone.row.id) counts no zone")

@@ -152,7 +152,7 @@ struct Outbox {
                 receipt.hasLost = true
                 try countLoss(of: container)
             case .resend: try resendCopies()
-            case .watch, .unwatch, .notify: try perform(effect)
+            case .watch, .unwatch, .notify, .end: try perform(effect)
             }
         }
         try setWatermark(of: delivery.source, in: delivery.incarnation, to: delivery.last)

@@ -16,6 +16,9 @@ package enum Effect: Hashable, Sendable {
     case lostOf(container: String)
     /// Something was lost on its way from the receiver: it is to send copies of all its users' subscriptions again.
     case resend
+    /// A life of a zone has ended: a subscription that is bound to it ends, too, unless it was saved for a later one.
+    /// From `FeatureLevel.boundSubscriptions` on.
+    case end(subscriber: DatabaseKey, ZoneKey, life: UInt64, id: String)
 }
 
 /// Effects of one group on another, in order.
@@ -86,6 +89,7 @@ extension Effect: WireUnion {
         case .lost: writer.field(4, true)
         case .lostOf(let container): writer.field(5, container)
         case .resend: writer.field(6, true)
+        case .end(let subscriber, let zone, let life, let id): writer.parts(7, subscriber, zone, life, id)
         }
     }
 
@@ -97,6 +101,7 @@ extension Effect: WireUnion {
         case 4: self = try reader.flag(.lost)
         case 5: self = .lostOf(container: try reader.string())
         case 6: self = try reader.flag(.resend)
+        case 7: self = try reader.parts { .end(subscriber: $0, $1, life: $2, id: $3) }
         default: return nil
         }
     }

@@ -25,6 +25,11 @@ final class DatabaseWatchers: @unchecked Sendable {
 
     var isEmpty: Bool { zones.isEmpty && queries.isEmpty }
 
+    /// Of queries in one zone.
+    func queries(in zone: ZoneKey) -> [WatcherEntry] {
+        queries.values.flatMap { $0.filter { $0.watcher.subscription.isBound(to: zone) } }
+    }
+
     /// - Parameter rows: by row.
     init(version: Version, schema: InstalledSchema, rows: [(id: Int64, watcher: Watcher)]) {
         self.version = version
@@ -126,17 +131,19 @@ extension Watcher {
     /// - Parameter types: those of the records; nil among them is the zone itself.
     func isToHear(of zone: ZoneKey, types: Set<String?>) -> Bool {
         if let type = subscription.recordType, !types.contains(type) { return false }
-        return subscription.kind == .database || subscription.kind == .zone && isOf(zone)
+        return subscription.kind == .database || subscription.kind == .zone && subscription.isBound(to: zone)
     }
 
     /// Whether a change of a record is one of those that a query subscription tells of, wherever it matches.
     func isToHear(of change: WatchedChange) -> Bool {
-        subscription.firing.contains(change.event.firing) && (subscription.zone == nil || isOf(change.zone))
+        subscription.firing.contains(change.event.firing)
+            && (subscription.zone == nil || subscription.isBound(to: change.zone))
     }
+}
 
-    private func isOf(_ zone: ZoneKey) -> Bool {
-        subscription.zone.map { $0.utf8.elementsEqual(zone.name.utf8) } ?? false
-    }
+extension Subscription {
+    /// Whether it looks at one zone alone, which has this name.
+    func isBound(to zone: ZoneKey) -> Bool { self.zone.map { $0.utf8.elementsEqual(zone.name.utf8) } ?? false }
 }
 
 extension Match.Event {

@@ -207,9 +207,7 @@ final class Matcher {
         let watchers = try watchers(of: database, change.zone.database)
         switch change {
         case .zone(let matching):
-            return watchers.zones.contains {
-                $0.watcher.isToHear(of: matching.change.zone, types: matching.types)
-            }
+            return watchers.all(for: matching).contains { !effects(of: matching, on: $0.watcher).isEmpty }
         case .record(let matching):
             guard let record = matching.change.record, let type = matching.change.type else { return false }
             var keyed = KeyedRecord(record, work: QueryWork(bound: .max))
@@ -238,8 +236,8 @@ final class Matcher {
             return try match(rows.lazy.compactMap { queries[$0] }, after: after, &budget) { entry in
                 guard test.mayBeTold(to: entry.watcher), let conditions = entry.conditions,
                     conditions.allSatisfy({ $0.holds(&keyed) })
-                else { return nil }
-                return self.told(matching, to: entry, record, type)
+                else { return [] }
+                return [.notify(self.told(matching, to: entry, record, type))]
             }
         }
     }
@@ -248,20 +246,33 @@ final class Matcher {
         _ matching: ZoneMatching, _ watchers: WatchersOfDatabase, after: Int64, through last: Int64,
         _ budget: inout Int
     ) throws -> Stop? {
-        let zones = watchers.zones.filter { $0.id > after && $0.id <= last }
+        let entries = watchers.all(for: matching).filter { $0.id > after && $0.id <= last }
         // Below the level all are told at once.
         var unbound = Int.max
-        func told(_ entry: WatcherEntry) -> Match? {
-            guard entry.watcher.isToHear(of: matching.change.zone, types: matching.types) else { return nil }
-            return match(matching.change, matching.origin, matching.time, for: entry.watcher)
+        func effects(_ entry: WatcherEntry) -> [Effect] { self.effects(of: matching, on: entry.watcher) }
+        guard level >= .exactNotifications else { return try match(entries, after: after, &unbound, effects) }
+        return try match(entries, after: after, &budget, effects)
+    }
+
+    /// What a watcher's home hears of a change of a zone. What ends with the zone is told of that before.
+    private func effects(of matching: ZoneMatching, on watcher: Watcher) -> [Effect] {
+        let zone = matching.change.zone
+        var effects: [Effect] = []
+        if watcher.isToHear(of: zone, types: matching.types) {
+            effects.append(.notify(match(matching.change, matching.origin, matching.time, for: watcher)))
         }
-        guard level >= .exactNotifications else { return try match(zones, after: after, &unbound, told) }
-        return try match(zones, after: after, &budget, told)
+        if matching.endsZone, watcher.subscription.isBound(to: zone) {
+            let life = matching.change.tag.incarnation
+            effects.append(.end(subscriber: watcher.subscriber, zone, life: life, id: watcher.subscription.id))
+        }
+        return effects
     }
 
     /// Tells some, by row.
+    /// - Parameter effects: those of the change on the home of one; none where it does not concern that one.
     private func match(
-        _ entries: some Sequence<WatcherEntry>, after: Int64, _ budget: inout Int, _ told: (WatcherEntry) -> Match?
+        _ entries: some Sequence<WatcherEntry>, after: Int64, _ budget: inout Int,
+        _ effects: (WatcherEntry) -> [Effect]
     ) throws -> Stop? {
         var stop = Stop(position: after)
         var fired: [Watcher] = []
@@ -270,14 +281,15 @@ final class Matcher {
                 try endOnce(fired)
                 return stop
             }
-            if let match = told(entry) {
+            let effects = effects(entry)
+            if !effects.isEmpty {
                 guard try level < .exactNotifications || outbox.hasRoom(for: entry.watcher.home) else {
                     stop.waitsFor = entry.watcher.home
                     try endOnce(fired)
                     return stop
                 }
-                try outbox.send(.notify(match), to: entry.watcher.home)
-                if entry.watcher.subscription.firesOnce { fired.append(entry.watcher) }
+                for effect in effects { try outbox.send(effect, to: entry.watcher.home) }
+                if entry.watcher.subscription.firesOnce, case .notify = effects[0] { fired.append(entry.watcher) }
                 budget -= costOfTelling
             } else {
                 budget -= 1

@@ -14,6 +14,9 @@ struct QueryWatchers: Sendable {
 
     subscript(_ row: Int64) -> WatcherEntry? { entries[row] }
 
+    /// Those that pass a test, in any order.
+    func filter(_ isWanted: (WatcherEntry) -> Bool) -> [WatcherEntry] { entries.values.filter(isWanted) }
+
     mutating func add(_ entry: WatcherEntry) {
         entries[entry.id] = entry
         for event in entry.events { files[event, default: WatcherFile()].add(entry.id, entry.filing) }

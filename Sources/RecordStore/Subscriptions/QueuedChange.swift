@@ -10,6 +10,7 @@ struct WatchedChange {
     var type: String?
     /// The record, where queries may match it: as it is now, or as it was before it was deleted.
     var record: IndexedRecord?
+    /// Of a zone `deleted` or `updated`.
     var event: Match.Event = .updated
 }
 
@@ -133,6 +134,13 @@ extension ZoneMatching: WireMessage {
         try wire.field(6, &time)
         try wire.field(7, &origin.user)
         try wire.field(8, &origin.client)
+        try wire.field(9, &endsZone, unless: false)
+    }
+
+    /// Whether the zone was deleted. From `FeatureLevel.boundSubscriptions` on.
+    var endsZone: Bool {
+        get { change.type == nil && change.event == .deleted }
+        set { if newValue { change.event = .deleted } }
     }
 
     private var recordTypes: [String] {

@@ -164,4 +164,10 @@ struct WatchersOfDatabase {
         guard let others = ofEveryOwner?.zones, !others.isEmpty else { return own.zones }
         return (own.zones + others).sorted { $0.id < $1.id }
     }
+
+    /// Those whom a change of a zone may concern, by row: that it was deleted those with queries in it, too.
+    func all(for matching: ZoneMatching) -> [WatcherEntry] {
+        let queries = matching.endsZone ? own.queries(in: matching.change.zone) : []
+        return queries.isEmpty ? zones : (zones + queries).sorted { $0.id < $1.id }
+    }
 }

@@ -192,18 +192,24 @@ struct SubscriptionHome {
 
     /// The name of another subscription of the user's that says the same.
     private func twin(of subscription: Subscription, _ content: [UInt8], in registry: RegistryRow) throws -> String? {
-        // Of a query, those with its binary form are looked at: it may be written otherwise.
+        // Of a query, those with its binary form are looked at: it may be written otherwise. The life of a zone comes
+        // last in a body, and does not count.
         let query = level < .collapseIDs ? nil : subscription.query?.encoded()
+        let lifeless = level < .boundSubscriptions ? nil : subscription.lifeless.content
         let wanted = subscription.comparable
         var found: String?
         try db.forEach(
             """
             SELECT name, body FROM subscription
-            WHERE registry = ? AND scope = ? AND name <> ? AND (body = ? OR instr(body, ?) > 0) ORDER BY name
-            """, registry.id, subscription.scope.column, subscription.id, content, query
+            WHERE registry = ? AND scope = ? AND name <> ? AND (body = ? OR instr(body, ?) > 0 OR instr(body, ?) > 0)
+            ORDER BY name
+            """, registry.id, subscription.scope.column, subscription.id, content, query, lifeless
         ) { row in
             let body = row.bytes(1)
-            guard try body == content || Subscription(decoding: body).comparable == wanted else { return true }
+            let other = try Subscription(decoding: body)
+            guard body == content || other.comparable == wanted, !other.isOver(before: subscription) else {
+                return true
+            }
             found = row.text(0)
             return false
         }
@@ -239,6 +245,16 @@ struct SubscriptionHome {
         try log.enter(match, payload, at: time, in: registry)
         if row.subscription.firesOnce { try remove(row, of: match.subscriber) }
         return true
+    }
+
+    /// Removes a subscription that is bound to a zone, where a life of that has ended and it was not saved for a later
+    /// one.
+    func end(_ id: String, of subscriber: DatabaseKey, with zone: ZoneKey, life: UInt64) throws {
+        guard level >= .boundSubscriptions, let registry = try RegistryRow.find(subscriber, in: db),
+            let row = try SubscriptionRow.find(registry.id, scope: zone.database.scope, id: id, in: db),
+            row.subscription.isBound(to: zone), row.subscription.zoneLife ?? 0 <= life
+        else { return }
+        try remove(row, of: subscriber)
     }
 
     /// A copy that a group still matches goes there, too: that it is to go may have been lost.
@@ -356,9 +372,22 @@ struct SubscriptionHome {
 }
 
 extension Subscription {
+    /// The same for any life of its zone.
+    fileprivate var lifeless: Subscription {
+        var lifeless = self
+        lifeless.zoneLife = nil
+        return lifeless
+    }
+
+    /// Whether the zone's life that it was saved for had ended when another one was saved for that zone.
+    fileprivate func isOver(before other: Subscription) -> Bool {
+        guard let zoneLife, let later = other.zoneLife else { return false }
+        return zoneLife < later
+    }
+
     /// What it says, however its query and its texts are written, as binary form.
     fileprivate var comparable: [UInt8] {
-        var comparable = self
+        var comparable = lifeless
         comparable.queryJSON = []
         if let info = try? JSONParser.parse(info) {
             var writer = JSONWriter()

@@ -153,8 +153,9 @@ package struct Subscriptions: Sendable {
         case .invalid(_, let error): throw RequestFailure(error)
         case .delete(let id): return .delete(request.key.scope, id: id)
         case .save(let input):
-            let subscription = try await subscription(input)
-            let groups = try await targets(of: subscription, input)
+            var subscription = try await subscription(input)
+            subscription.zoneLife = try await zoneLife(of: subscription)
+            let groups = targets(of: subscription)
             for group in groups { try await requireLevel(in: group) }
             return .save(subscription, targets: groups.map(\.rawValue))
         }
@@ -202,15 +203,25 @@ package struct Subscriptions: Sendable {
         }
     }
 
-    /// The groups whose changes a subscription may match, ascending.
-    private func targets(
-        of subscription: Subscription, _ input: SubscriptionInput
-    ) async throws(RequestFailure) -> [GroupID] {
-        guard let name = subscription.zone else { return service.cluster.groups(of: request.key).sorted() }
-        let zone = ZoneKey(database: request.key, name: name)
-        if !zone.isDefault, try await service.attempts.zoneState(zone, by: request.deadline) == nil {
-            throw RequestFailure(.zoneNotFound, "no zone '\(name)' in this database")
+    /// The zone that a subscription is bound to; nil where it looks at every zone.
+    private func zone(of subscription: Subscription) -> ZoneKey? {
+        subscription.zone.map { ZoneKey(database: request.key, name: $0) }
+    }
+
+    /// The life that the custom zone of a subscription has now; nil where its home does not know of that yet.
+    private func zoneLife(of subscription: Subscription) async throws(RequestFailure) -> UInt64? {
+        guard let zone = zone(of: subscription), !zone.isDefault else { return nil }
+        guard let state = try await service.attempts.zoneState(zone, by: request.deadline) else {
+            throw RequestFailure(.zoneNotFound, "no zone '\(zone.name)' in this database")
         }
+        let (home, levels) = (try subscriber().home(in: service), service.node.levels)
+        let isKnown = try await ask(await levels.isInForce(.boundSubscriptions, in: home, by: request.deadline))
+        return isKnown ? state.incarnation : nil
+    }
+
+    /// The groups whose changes a subscription may match, ascending.
+    private func targets(of subscription: Subscription) -> [GroupID] {
+        guard let zone = zone(of: subscription) else { return service.cluster.groups(of: request.key).sorted() }
         return [service.node.map.group(of: zone)]
     }
 }
