@@ -84,7 +84,7 @@ extension Message: WireEncodable, WireDecodable {
             switch field {
             case 1: from = ReplicaID(try reader.unsigned())
             case 2: to = ReplicaID(try reader.unsigned())
-            case 3: term = Term(try reader.unsigned())
+            case 3: term = Term(try reader.position())
             case 4: body = .preVoteRequest(lastLog: try reader.message())
             case 5: body = .preVoteResponse(granted: try reader.bool())
             case 6: body = try Self.voteRequest(&reader)
@@ -130,7 +130,7 @@ extension AppendRequest: WireEncodable, WireDecodable {
         while let field = try reader.nextField() {
             switch field {
             case 1: previous = try reader.message()
-            case 2: commit = LogIndex(try reader.unsigned())
+            case 2: commit = LogIndex(try reader.position())
             case 3: entries.append(try reader.message())
             default: try reader.skip()
             }
@@ -160,8 +160,8 @@ extension AppendResponse: WireEncodable, WireDecodable {
         var hint = LogPosition.zero
         while let field = try reader.nextField() {
             switch field {
-            case 1: match = LogIndex(try reader.unsigned())
-            case 2: previous = LogIndex(try reader.unsigned())
+            case 1: match = LogIndex(try reader.position())
+            case 2: previous = LogIndex(try reader.position())
             case 3: hint = try reader.message()
             default: try reader.skip()
             }
@@ -188,8 +188,8 @@ extension LogPosition: WireEncodable, WireDecodable {
         self = .zero
         while let field = try reader.nextField() {
             switch field {
-            case 1: index = LogIndex(try reader.unsigned())
-            case 2: term = Term(try reader.unsigned())
+            case 1: index = LogIndex(try reader.position())
+            case 2: term = Term(try reader.position())
             default: try reader.skip()
             }
         }
@@ -233,7 +233,7 @@ extension HardState: WireEncodable, WireDecodable {
         self.init()
         while let field = try reader.nextField() {
             switch field {
-            case 1: term = Term(try reader.unsigned())
+            case 1: term = Term(try reader.position())
             case 2: vote = ReplicaID(try reader.unsigned())
             default: try reader.skip()
             }
@@ -278,12 +278,21 @@ extension Entry: WireEncodable, WireDecodable {
         self.init(index: .zero, term: .zero, payload: .empty)
         while let field = try reader.nextField() {
             switch field {
-            case 1: index = LogIndex(try reader.unsigned())
-            case 2: term = Term(try reader.unsigned())
+            case 1: index = LogIndex(try reader.position())
+            case 2: term = Term(try reader.position())
             case 3: payload = .command(try reader.array())
             case 4: payload = .configuration(try reader.message())
             default: try reader.skip()
             }
         }
+    }
+}
+
+extension WireReader {
+    /// A term, or an index of a log. No cluster comes near 2^62 of either, and what comes after one must be a number, too.
+    fileprivate mutating func position() throws(WireError) -> UInt64 {
+        let number = try unsigned()
+        guard number < 1 << 62 else { throw .malformed }
+        return number
     }
 }

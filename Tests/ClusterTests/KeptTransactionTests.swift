@@ -14,8 +14,8 @@ import Wire
 
 @Suite("A transaction that failed while it was being ended")
 struct KeptTransactionTests {
-    @Test("what it did is known where the database kept it all the same")
-    func directory() throws {
+    @Test("what it did is known where the database kept it all the same", arguments: [false, true])
+    func directory(isLogged: Bool) throws {
         let folder = NSTemporaryDirectory() + "kept-\(UUID().uuidString)"
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(atPath: folder) }
@@ -35,7 +35,14 @@ struct KeptTransactionTests {
         let entry = Entry(index: LogIndex(1), term: Term(1), payload: .command(command))
 
         var reports: [Applier.Progress] = []
-        #expect(applier.enqueue(.entries([entry], completions: [:])))
+        if isLogged {
+            let written = DispatchSemaphore(value: 0)
+            log.submit([LogWrite(group: .directory, entries: [entry])]) { _ in written.signal() }
+            written.wait()
+        }
+        #expect(
+            applier.enqueue(
+                isLogged ? .logged(from: entry.index, through: entry.index) : .entries([entry], completions: [:])))
         applier.drain { reports.append($0) }
         guard case .failed? = reports.last else { throw TestFailure("the first try did not fail: \(reports)") }
         #expect(!directory.snapshot.isSignUpOpen)

@@ -180,4 +180,42 @@ struct QuotaTests {
         #expect(try shards[0].used()?.records == 2)
         #expect(try shards[0].stateBytes() == shards[1].stateBytes())
     }
+
+    @Test("what fits does not depend on how commands are grouped, also behind a schema with a new index")
+    func grouping() throws {
+        var wide = Fixture.schema
+        let place = try #require(wide.types[0].fields.firstIndex { $0.name == "plain" })
+        wide.types[0].fields[place].indexes = .searchable
+        let text = [("plain", FieldValue.string("one two three four five six"))] as [(String, FieldValue?)]
+        let batch = RecordCommand.modifyRecords(
+            ModifyRecords(
+                zone: Fixture.work, schemaVersion: 2, caller: Fixture.ann, time: 1000, isAtomic: true,
+                quota: QuotaTerms(epoch: 1, isFinal: true, limit: .unlimited),
+                operations: [.make(.forceDelete, "r1"), .make(.create, "r2", text)]))
+        func outcome(_ bytes: Int64, isGrouped: Bool) throws -> RecordOutcome {
+            let shard = try Fixture(zone: Fixture.work)
+            try shard.credit(bytes)
+            _ = try shard.save(Fixture.work, .make(.create, "r1", text))
+            let install = Fixture.install(2, wide)
+            guard isGrouped else {
+                try shard.apply(install)
+                return try shard.apply(batch)
+            }
+            return try shard.queue.write { db in
+                let transaction = try shard.tables.begin(in: db, level: FeatureLevel.supported.upperBound)
+                _ = try transaction.apply(install)
+                let outcome = try transaction.apply(batch)
+                try transaction.finish()
+                return outcome
+            }
+        }
+        let size = Fixture.size("r1", "one two three four five six")
+        var kinds: Set<Bool> = []
+        for bytes in stride(from: size, to: size + 600, by: 8) {
+            let alone = try outcome(bytes, isGrouped: false)
+            #expect(try outcome(bytes, isGrouped: true) == alone, "with \(bytes) bytes")
+            if case .atomicFailure = alone { kinds.insert(false) } else { kinds.insert(true) }
+        }
+        #expect(kinds.count == 2, "all were alike")
+    }
 }

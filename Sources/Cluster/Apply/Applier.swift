@@ -248,12 +248,7 @@ package final class Applier: Sendable {
             return ([[UInt8]?](repeating: nil, count: known) + outcomes, level)
         }
         state.withLock { $0.level = level }
-        if state.withLock(\.isUnsure) {
-            try database.read { try machine.didReplace($0) }
-            state.withLock { $0.isUnsure = false }
-        } else {
-            machine.didCommit()
-        }
+        if state.withLock(\.isUnsure) { try readAgain() } else { machine.didCommit() }
         // In the order of the log, so that a simulated run repeats.
         for (position, outcome) in outcomes.enumerated() {
             completions[position]?(outcome.map { .success($0) } ?? .failure(.outcomeUnknown("applied before")))
@@ -381,9 +376,21 @@ package final class Applier: Sendable {
         return ScrubOutcome(index: index, hash: hash, cursor: next).encoded()
     }
 
+    /// Has the machine take over what the database has, after a transaction of which it is not known what was kept.
+    private func readAgain() throws {
+        try database.read { try machine.didReplace($0) }
+        state.withLock { $0.isUnsure = false }
+    }
+
     private func applyLogged(from: LogIndex, through: LogIndex, report: (Progress) -> Void) throws {
-        var next = try database.read { try AppliedRow.position(of: $0).index.next }
+        let position = try database.read { try AppliedRow.position(of: $0) }
+        var next = position.index.next
         precondition(next >= from, "group \(group): applied through \(next.previous), asked to go on from \(from)")
+        if next > through {
+            // The last transaction was kept, and told as failed.
+            try readAgain()
+            return report(.applied(position, installed: nil))
+        }
         while next <= through {
             guard let entries = try log.entries(of: group, from: next, through: through, bytesMax: 4 << 20),
                 let last = entries.last

@@ -353,7 +353,8 @@ final class GroupRunner: @unchecked Sendable {
         case .applied(let position, let installed):
             replica.applyFailure = nil
             if let installed { return logInstalled(installed, of: replica) }
-            replica.didApply(through: position.index)
+            // What was kept is told again after a failure.
+            if position.index > replica.applied { replica.didApply(through: position.index) }
             replica.runConfirmedReads()
         }
     }

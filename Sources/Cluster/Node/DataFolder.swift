@@ -73,7 +73,7 @@ struct DataFolder {
                 "the data folder \(path) cannot be used: \(error.localizedDescription). Name a folder that this user may write to"
             )
         }
-        // It may have been made beforehand, open to others. Where it is another user's, new files are closed by `umask`.
+        // It may have been made beforehand, open to others. Where it is another user's, `umask` closes new files.
         if chmod(path, 0o700) != 0 {
             logger.warning(
                 "the data folder \(path) cannot be closed to other users: \(String(cString: strerror(errno))). Run as its owner"

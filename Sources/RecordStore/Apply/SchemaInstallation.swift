@@ -82,6 +82,8 @@ struct SchemaInstallation: TransactionPart {
         if isReset { try ZoneLives(transaction).retireAll(schemaID: row.id) }
         row.generation = max(command.generation, row.generation)
         try replace(isReset ? nil : before, by: command.schema, version: command.version, of: row)
+        // What is remembered of the schema must not depend on how commands were grouped.
+        try transaction.forgetRows()
         return .schemaInstalled
     }
 

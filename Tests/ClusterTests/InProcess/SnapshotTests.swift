@@ -187,6 +187,8 @@ extension WaitingClusterSuites {
             settings.log.segmentBytes = 64 << 10
             settings.commandBytesMax = 32 << 10
             settings.log.keepEntries = 0
+            // A leader sends from memory what it has there.
+            settings.raft.cacheBytesMax = 16 << 10
             settings.checkpoint.intervalMilliseconds = 50
             settings.checkpoint.ageMilliseconds = 50
         }
