@@ -200,4 +200,27 @@ import Testing
         #expect(try await log.collectNow().get() > 0)
         #expect(try log.all(group1, from: 71) == commands(71...100, 1))
     }
+
+    @Test("what follows a copy that is on its way to a follower is kept, unless the log is far too large")
+    func copies() async throws {
+        for (targetBytes, isKept) in [(1 << 20, true), (256, false)] {
+            let folder = TemporaryFolder()
+            var options = RaftLogOptions.small(1_024)
+            options.keepEntries = 0
+            options.sizeBytesTarget = targetBytes
+            let (log, _) = try RaftLog.open(directory: folder.path, options: options)
+            func has(_ index: UInt64) throws -> Bool {
+                try log.entries(of: group1, from: LogIndex(index), through: LogIndex(index), bytesMax: 1) != nil
+            }
+            try await fill(log, 1...100)
+            log.keepEntries(past: LogIndex(40), forCopy: 7, of: group1)
+            log.keepEntries(past: LogIndex(60), forCopy: 8, of: group1)
+            log.setDurableIndex(mark(100, 1), of: group1)
+            #expect(try await log.collectNow().get() > 0)
+            #expect(try has(41) == isKept)
+            log.keepEntries(past: nil, forCopy: 7, of: group1)
+            #expect((try await log.collectNow().get() > 0) == isKept)
+            #expect(try has(61) == isKept)
+        }
+    }
 }

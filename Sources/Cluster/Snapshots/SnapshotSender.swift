@@ -17,6 +17,8 @@ final class SnapshotSender: @unchecked Sendable {
 
     /// A snapshot that a follower is to have.
     private struct Order: Sendable {
+        /// Tells copies apart.
+        let id: UInt64
         let replica: Replica
         let follower: ReplicaID
         let completion: @Sendable (Replica, LogIndex?) -> Void
@@ -32,7 +34,8 @@ final class SnapshotSender: @unchecked Sendable {
     ) {
         guard !replica.snapshotsUnderway.contains(follower), context.peers.transport != nil else { return }
         replica.snapshotsUnderway.append(follower)
-        let order = Order(replica: replica, follower: follower, completion: completion)
+        let order = Order(
+            id: context.platform.random(), replica: replica, follower: follower, completion: completion)
         if lines.join(order, of: replica.group, to: follower.node) { begin(order) }
     }
 
@@ -43,8 +46,8 @@ final class SnapshotSender: @unchecked Sendable {
             return ended(order, nil)
         }
         let delivery = SnapshotDelivery(
-            group: group, leader: replica.raft.id, follower: follower, transport: transport,
-            settings: context.settings, platform: context.platform, pool: context.pools.snapshots)
+            id: order.id, group: group, leader: replica.raft.id, follower: follower, transport: transport,
+            log: context.log, settings: context.settings, platform: context.platform, pool: context.pools.snapshots)
         let database = replica.applier.database
         context.logger.notice(
             "group \(group): node \(follower.node) is too far behind for the log, sending a snapshot")
@@ -62,8 +65,10 @@ final class SnapshotSender: @unchecked Sendable {
         let next = lines.ended(of: replica.group, to: follower.node)
         if context.replica(of: replica.group) === replica {
             replica.snapshotsUnderway.removeAll { $0 == follower }
+            // What comes after the copy is asked for at once.
             order.completion(replica, delivered)
         }
+        context.log.keepEntries(past: nil, forCopy: order.id, of: replica.group)
         if let next { begin(next) }
     }
 
@@ -96,10 +101,12 @@ struct SnapshotDelivery: Sendable {
     /// How often in a row a chunk may fail to bring the follower further before the snapshot is given up.
     private static let failuresMax = 5
 
+    let id: UInt64
     let group: GroupID
     let leader: ReplicaID
     let follower: ReplicaID
     let transport: any PeerNetwork
+    let log: RaftLog
     let settings: NodeSettings
     let platform: any NodePlatform
     let pool: BlockingPool
@@ -107,9 +114,8 @@ struct SnapshotDelivery: Sendable {
     /// - Parameter term: the leader's; nil if it leads no more.
     /// - Returns: where the snapshot stands that the follower has now; nil if it was not delivered.
     func send(copyOf database: ShardDatabase, term: @Sendable () async throws -> Term?) async throws -> LogIndex? {
-        let id = platform.random()
         guard let present = try await term() else { return nil }
-        try await announce(database, id, present)
+        try await announce(database, present)
         let path = "\(settings.dataPath)/snapshots/\(group)-\(follower)-out.sqlite"
         defer { try? FileManager.default.removeItem(atPath: path) }
         let snapshot = try await pool.run { [settings] in
@@ -126,10 +132,12 @@ struct SnapshotDelivery: Sendable {
     func wait(milliseconds: UInt64 = 500) async throws { try await platform.clock.sleep(milliseconds: milliseconds) }
 
     /// Sends a first chunk without bytes before anything is copied: a follower that has no room refuses it.
-    private func announce(_ database: ShardDatabase, _ id: UInt64, _ term: Term) async throws {
+    private func announce(_ database: ShardDatabase, _ term: Term) async throws {
         let (mark, totalBytes) = try await pool.run {
             try database.read { (try AppliedRow.mark(of: $0), try ShardDatabase.fileBytes(of: $0)) }
         }
+        // The copy will stand here or later.
+        log.keepEntries(past: mark.position.index, forCopy: id, of: group)
         do {
             _ = try await send(
                 SnapshotChunk(

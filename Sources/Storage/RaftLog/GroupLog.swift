@@ -31,6 +31,9 @@ struct GroupLog {
     private(set) var configurations: [PlacedConfiguration] = []
     /// The index up to which the state machine is durable.
     var durable: SnapshotMark?
+    /// Where copies of the state machine stand that are on their way to followers, by copy: who gets one goes on with
+    /// the entries past it.
+    var copies: [UInt64: LogIndex] = [:]
 
     var firstIndex: LogIndex { base.next }
     var lastIndex: LogIndex { runs.last?.end.previous ?? base }
@@ -208,6 +211,9 @@ struct LogIndexTable: Sendable {
         groups[group]?.durable = mark
     }
 
+    /// Notes where a copy stands that is on its way to a follower; nil: it is not any more.
+    mutating func setCopy(_ id: UInt64, at index: LogIndex?, of group: GroupID) { groups[group]?.copies[id] = index }
+
     mutating func settle() -> (group: GroupID, detail: String)? {
         for group in groups.keys.sorted() {
             if let detail = groups[group]?.settle() { return (group, detail) }
@@ -229,19 +235,24 @@ struct LogIndexTable: Sendable {
     var sizeBytes: Int { segments.reduce(0) { $0 + $1.sizeBytes } }
 
     /// The oldest segment with an entry that the group still needs.
-    /// - Parameter keepEntries: how many entries below the durable index count as needed.
-    private func neededSegment(of log: GroupLog, keepEntries: Int) -> UInt64? {
+    /// - Parameters:
+    ///   - keepEntries: how many entries below the durable index count as needed.
+    ///   - forCopies: whether those count that come after copies on their way to followers.
+    private func neededSegment(of log: GroupLog, keepEntries: Int, forCopies: Bool) -> UInt64? {
         let through = log.collectableMark?.position.index.rawValue ?? 0
-        let floor = through > UInt64(keepEntries) ? through - UInt64(keepEntries) : 0
+        var floor = through > UInt64(keepEntries) ? through - UInt64(keepEntries) : 0
+        if forCopies, let copy = log.copies.values.min() { floor = min(floor, copy.rawValue) }
         let first = LogIndex(max(floor + 1, log.firstIndex.rawValue))
         return log.run(holding: first).map { log.runs[$0].segment }
     }
 
     /// How the oldest segment can go now; nil where it is needed. The last one always is.
-    func collectionPlan(keepEntries: Int) -> CollectionPlan? {
+    func collectionPlan(keepEntries: Int, forCopies: Bool) -> CollectionPlan? {
         guard let active = segments.last?.number, let oldest = segments.first?.number else { return nil }
         var needed = active
-        for log in groups.values { needed = min(needed, neededSegment(of: log, keepEntries: keepEntries) ?? active) }
+        for log in groups.values {
+            needed = min(needed, neededSegment(of: log, keepEntries: keepEntries, forCopies: forCopies) ?? active)
+        }
         guard needed > oldest else { return nil }
         let next = oldest + 1
         var carried: [(group: GroupID, change: LogOperation.Change)] = []
@@ -273,8 +284,8 @@ struct LogIndexTable: Sendable {
         }
         guard let through else { return [] }
         return groups.keys.sorted().filter { group in
-            guard let log = groups[group], let needed = neededSegment(of: log, keepEntries: 0) else { return false }
-            return needed <= through
+            guard let log = groups[group] else { return false }
+            return neededSegment(of: log, keepEntries: 0, forCopies: false).map { $0 <= through } ?? false
         }
     }
 }

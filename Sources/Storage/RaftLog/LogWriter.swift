@@ -246,11 +246,12 @@ extension LogWriter {
     /// - Returns: whether it went.
     private func collectOldest() -> Result<Bool, RaftLogError> {
         if let poison { return .failure(poison) }
-        let isOver = shared.table.withLock { $0.sizeBytes } > options.sizeBytesTarget
-        let keepEntries = isOver ? 0 : options.keepEntries
-        guard let plan = shared.table.withLock({ $0.collectionPlan(keepEntries: keepEntries) }) else {
-            return .success(false)
+        let plan = shared.table.withLock { table in
+            table.collectionPlan(
+                keepEntries: table.sizeBytes > options.sizeBytesTarget ? 0 : options.keepEntries,
+                forCopies: table.sizeBytes <= 2 * options.sizeBytesTarget)
         }
+        guard let plan else { return .success(false) }
         do throws(RaftLogError) {
             try carryForward(plan)
         } catch {

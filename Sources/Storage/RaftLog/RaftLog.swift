@@ -100,6 +100,15 @@ package final class RaftLog: Sendable {
         shared.table.withLock { $0.setDurable(mark, of: group) }
     }
 
+    /// Keeps the entries past a copy of the state machine that is sent to a follower, which needs them when it has the
+    /// copy; without them it would need another one.
+    /// - Parameters:
+    ///   - index: where the copy stands, or before; nil lets the entries go.
+    ///   - id: tells copies apart.
+    package func keepEntries(past index: LogIndex?, forCopy id: UInt64, of group: GroupID) {
+        shared.table.withLock { $0.setCopy(id, at: index, of: group) }
+    }
+
     /// Drops the oldest segments that no group needs, in the background.
     ///
     /// Hard states, configurations and marks that only they hold are written again first. Writes that come meanwhile

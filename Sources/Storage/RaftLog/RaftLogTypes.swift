@@ -74,7 +74,8 @@ package struct PlacedConfiguration: Hashable, Sendable {
 package struct RaftLogOptions: Sendable {
     /// The size of a segment file; bounds the size of one entry (`recordBytesMax`). At most 2 GiB.
     package var segmentBytes = 16 << 20
-    /// Above this, groups that hold up collection are named by `pinningGroups`, and `keepEntries` is disregarded.
+    /// Above this, groups that hold up collection are named by `pinningGroups`, and `keepEntries` is disregarded; above
+    /// twice as much, so is what followers need that are sent a copy.
     /// Collected segments are kept for another use as long as the log and they are not larger.
     package var sizeBytesTarget = 256 << 20
     /// What may wait for the writer; beyond it `submit` answers `.overloaded`.
