@@ -411,6 +411,40 @@ def test_all_matches_of_a_filter_are_counted_and_deleted(restaurants, open_page)
     assert left == 125
 
 
+def test_a_question_is_gone_once_its_place_is_left(restaurants, open_page):
+    restaurants.server.call("POST", "/admin/1/schema/deploy", container=restaurants.name)
+    for environment in ("development", "production"):
+        record = {"recordType": "Restaurant", "recordName": f"in-{environment}", "fields": {}}
+        restaurants.data("records/modify", {"operations": [{"operationType": "create", "record": record}]}, environment)
+    page = open_page(restaurants.address("records", "production", type="Restaurant"))
+    expect(page.get_by_role("link", name="in-production")).to_be_visible()
+    page.get_by_role("group", name="Environment").get_by_role("button", name="Development").click()
+    expect(page.get_by_role("link", name="in-development")).to_be_visible()
+    pick(page, "Delete all matches…")
+    dialog = page.get_by_role("alertdialog")
+    # Nothing is to be typed here, and production’s records are not what was asked about.
+    expect(dialog).to_contain_text("Delete 1 Restaurant record?")
+    page.go_back()
+    expect(page.get_by_role("link", name="in-production")).to_be_visible()
+    expect(dialog).to_have_count(0)
+    # Nobody is left without a focus, and the question can be asked again, with its guard.
+    expect(page.get_by_role("heading", name="Records", level=1)).to_be_focused()
+    pick(page, "Delete all matches…")
+    expect(dialog.get_by_role("button", name="Delete them all")).to_have_attribute("title", f"Type {restaurants.name} first.")
+    page.go_forward()
+    expect(page.get_by_role("link", name="in-development")).to_be_visible()
+    expect(dialog).to_have_count(0)
+    # What changes nothing of what is asked about leaves a question open.
+    page.get_by_role("link", name="in-development").click()
+    page.get_by_role("button", name="More on this record").click()
+    page.get_by_role("menuitem", name="Delete…").click()
+    page.evaluate("history.replaceState(null, '', location.href + '&sort=name'); dispatchEvent(new PopStateEvent('popstate'))")
+    dialog.get_by_role("button", name="Delete").click()
+    expect(page.get_by_role("link", name="in-development")).to_have_count(0)
+    found = restaurants.data("records/query", {"query": {"recordType": "Restaurant"}}, "production")["records"]
+    assert [record["recordName"] for record in found] == ["in-production"]
+
+
 CSV = """recordName,name,seats,opened,location,tags,near
 osteria,"Osteria ""del Ponte"", Venice",12,2020-02-29T12:30:15.125Z,"45.4,12.3","[""wine"",""late""]",elsewhere
 bistro,'=Bistro,twelve,,,,

@@ -1,6 +1,6 @@
 /** Jobs: work on all matches of a query, which a node does by itself and tells how far it is. */
 import { addressOf, call, RequestError } from "./api.js";
-import { place } from "./router.js";
+import { recordsHere } from "./router.js";
 import { html } from "./dom.js";
 
 /**
@@ -14,13 +14,11 @@ export const beginnings = { count: "POST /admin/1/jobs/count", export: "POST /ad
 /**
  * Does a job to its end, and cancels it where `signal` ends the wait; throws where it comes to no good end.
  * @param {"count" | "export" | "delete"} kind @param {any} body a request's, of which the query counts
- * @param {{format?: string, told?: (job: Job) => void, signal?: AbortSignal}} [options]
+ * @param {{at?: ReturnType<typeof recordsHere>, format?: string, told?: (job: Job) => void, signal?: AbortSignal}} [options]
  * @returns {Promise<Job>}
  */
-export async function runJob(kind, { query }, { format, told, signal } = {}) {
-  const { container, environment, params: { db, zone } } = place.peek();
-  let job = await call(beginnings[kind], { place: place.peek(), body: {
-    container, environment, database: db === "private" ? "private" : "public", ...(zone ? { zoneID: { zoneName: zone } } : {}), query, format } });
+export async function runJob(kind, { query }, { at = recordsHere(), format, told, signal } = {}) {
+  let job = await call(beginnings[kind], { place: at.place, body: { ...at.place, ...at.zone, query, format } });
   try {
     while (job.state === "running") {
       signal?.throwIfAborted();

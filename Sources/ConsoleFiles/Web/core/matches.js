@@ -1,18 +1,18 @@
 /** Many records saved or deleted at once. */
 import { call, modifyRecords, newKey, RequestError } from "./api.js";
-import { place } from "./router.js";
+import { recordsHere } from "./router.js";
 
 /** Operations that one request may have. */
 const operationsMax = 200;
 
 /**
  * Sends operations, some at a time; each request once, also where its answer was lost.
- * @param {any[]} operations @param {{done?: (answers: any[]) => void, signal?: AbortSignal}} [options]
+ * @param {any[]} operations
+ * @param {{at?: ReturnType<typeof recordsHere>, done?: (answers: any[]) => void, signal?: AbortSignal}} [options]
  */
-export async function modifyMany(operations, { done, signal } = {}) {
-  const at = place.peek();
+export async function modifyMany(operations, { at = recordsHere(), done, signal } = {}) {
   for (let start = 0; start < operations.length; start += operationsMax) {
-    const options = { place: at, signal, key: newKey(), body: { operations: operations.slice(start, start + operationsMax), numbersAsStrings: true } };
+    const options = { place: at.place, signal, key: newKey(), body: { ...at.zone, operations: operations.slice(start, start + operationsMax), numbersAsStrings: true } };
     const send = () => call(modifyRecords, options);
     const { records } = await send().catch((error) => {
       if (!(error instanceof RequestError) || (error.status !== 0 && error.retryAfter === undefined) || signal?.aborted) throw error;

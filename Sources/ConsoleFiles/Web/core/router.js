@@ -2,7 +2,7 @@
  * The address holds the whole view: /console/CONTAINER/ENVIRONMENT/SCREEN?... The container is `~` as long as none is
  * chosen.
  */
-import { signal } from "./signal.js";
+import { computed, signal } from "./signal.js";
 
 /**
  * @typedef {{container: string | null, environment: "development" | "production", screen: string,
@@ -22,6 +22,22 @@ function parse() {
 
 /** Where the page is. */
 export const place = signal(parse());
+
+/** What the page is about, as text: another container, environment, screen, database or zone is something else. */
+export const here = computed(() => {
+  const { container, environment, screen, params: { db, zone } } = place.value;
+  return JSON.stringify([container, environment, screen, db, zone]);
+});
+
+/**
+ * Where records are at the moment, for what is to be done there wherever the page goes meanwhile: `zone` is for bodies.
+ * @returns {{place: {container: string | null, environment: string, database: string}, zone: {zoneID?: {zoneName: string}}}}
+ */
+export function recordsHere() {
+  const { container, environment, params: { db, zone } } = place.peek();
+  const database = db === "private" ? db : "public";
+  return { place: { container, environment, database }, zone: zone && database === "private" ? { zoneID: { zoneName: zone } } : {} };
+}
 
 /** What may hold a change of place back: each answers whether it may go on. @type {Set<() => Promise<boolean>>} */
 const guards = new Set();

@@ -1,7 +1,8 @@
 /** Dialogs and menus. The browser keeps the focus in a dialog, and gives it back to what opened it. */
-import { signal } from "../core/signal.js";
+import { effect, signal } from "../core/signal.js";
 import { html, mount, twinsOf } from "../core/dom.js";
 import { addressOf } from "../core/api.js";
+import { here } from "../core/router.js";
 import { asRequestError } from "../core/resource.js";
 import { button, errorBox, uniqueID } from "./parts.js";
 import { icon } from "./icon.js";
@@ -9,7 +10,8 @@ import { icon } from "./icon.js";
 const { dialog, div, form, h2, p, input, label, span, strong } = html;
 
 /**
- * Opens a dialog; the promise ends with what `close` was given, `undefined` where it was dismissed.
+ * Opens a dialog; the promise ends with what `close` was given, `undefined` where it was dismissed. What it asks for is
+ * of the place where it was opened, so it is dismissed where that is left; what is shown once stays until it was kept.
  * @param {{title: any, class?: string, isAlert?: boolean, content: (close: (result?: any) => void) => any,
  *   mayClose?: () => boolean}} options
  * @returns {Promise<any>}
@@ -28,10 +30,14 @@ export function openDialog({ title, content, class: extra = "", isAlert, mayClos
       result = value;
       element.close();
     };
-    const dispose = mount(element, () => [
-      div({ class: "dialog-head" }, h2({ id }, title), mayClose ? null : button({ label: "Close", icon: "close", kind: "plain", hides: true, onclick: () => close() })),
-      content(close),
-    ]);
+    const at = here.peek();
+    const dispose = mount(element, () => {
+      if (!mayClose) effect(() => here.value !== at && close());
+      return [
+        div({ class: "dialog-head" }, h2({ id }, title), mayClose ? null : button({ label: "Close", icon: "close", kind: "plain", hides: true, onclick: () => close() })),
+        content(close),
+      ];
+    });
     element.addEventListener("cancel", (event) => mayClose && !mayClose() && event.preventDefault());
     element.addEventListener("close", () => {
       dispose();

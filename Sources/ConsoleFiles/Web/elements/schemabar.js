@@ -1,7 +1,7 @@
 /** The bar below the screens of the schema: what was edited, Save Changes (which shows first what they do), Discard. */
 import { html } from "../core/dom.js";
 import { call } from "../core/api.js";
-import { place } from "../core/router.js";
+import { here, place } from "../core/router.js";
 import { denial, isProduction } from "../core/session.js";
 import { schema, schemaState } from "../core/context.js";
 import { baseVersion, discard, edited, edits, isBehind } from "../core/draft.js";
@@ -33,18 +33,21 @@ export const planList = ({ changes, kept = [] }) =>
     }),
     kept.map(({ change }) => li({ class: "kept" }, icon("lock"), div(span("Kept: ", change)))));
 
-/** @param {Record<string, any>} query */
-const importSchema = (query) => {
+/** How the schema of the place is saved as it is edited now; also once another place is shown. */
+function importer() {
   const { container, environment } = place.peek();
-  return call("POST /admin/1/schema", { query: { container, environment, expectedVersion: baseVersion.peek(), ...query }, body: { schema: schemaText((edited.peek())) } });
-};
+  const [expectedVersion, body] = [baseVersion.peek(), { schema: schemaText(edited.peek()) }];
+  return (/** @type {Record<string, any>} */ query) => call("POST /admin/1/schema", { query: { container, environment, expectedVersion, ...query }, body });
+}
 
 /** Shows what the server would do, and does it. */
 async function review() {
   if (edits.peek().length === 0) return;
+  const [at, importSchema] = [here.peek(), importer()];
   let plan;
   try {
     plan = await importSchema({ dryRun: true });
+    if (here.peek() !== at) return;
   } catch (error) {
     await openForm({ title: "The schema cannot be saved like this", submitLabel: "Close", cancelLabel: "Back", submit: async () => true, body: () => p(String((error).message)) });
     return;

@@ -51,16 +51,20 @@ export function deployScreen() {
   });
   const denied = () => denial("POST /admin/1/schema/deploy")
     ?? (plan.data.value ? plan.data.value.changes.length ? null : "There is nothing to deploy." : "What there is to deploy is not known yet.");
-  const deploy = () => confirm({
-    title: "Deploy to production?", action: "Deploy", kind: "primary", typed: place.peek().container,
-    text: div({ class: "stack" }, p(plural(plan.data.peek().changes.length, "change"), " of the schema of ", b(place.peek().container), " go to production, all at once. Records are not copied."),
-      p({ class: "muted" }, "What is deployed stays: types and fields of production cannot be deleted.")),
-    submit: async () => {
-      await call("POST /admin/1/schema/deploy", { query: { container: place.peek().container, expectedVersion: plan.data.peek().version } });
-      toast("Deployed to production");
-      await navigate({ environment: "production", screen: "types", params: {} });
-    },
-  });
+  const deploy = () => {
+    const { container } = place.peek();
+    const { changes, version } = plan.data.peek();
+    return confirm({
+      title: "Deploy to production?", action: "Deploy", kind: "primary", typed: container,
+      text: div({ class: "stack" }, p(plural(changes.length, "change"), " of the schema of ", b(container), " go to production, all at once. Records are not copied."),
+        p({ class: "muted" }, "What is deployed stays: types and fields of production cannot be deleted.")),
+      submit: async () => {
+        await call("POST /admin/1/schema/deploy", { query: { container, expectedVersion: version } });
+        toast("Deployed to production");
+        await navigate({ environment: "production", screen: "types", params: {} });
+      },
+    });
+  };
   return section(
     screenHead({ title: "Deploy Schema Changes", detail: "Production gets the types, fields, indexes and roles of development. No records move.",
       actions: [button({ label: "Deploy…", icon: "deploy", kind: "primary", denied, onclick: deploy })] }),
@@ -74,16 +78,19 @@ export function deployScreen() {
 export function resetScreen() {
   const plan = resource((abort) => call("POST /admin/1/schema/reset", { query: { container: place.value.container, dryRun: true }, signal: abort }));
   const denied = () => denial("POST /admin/1/schema/reset");
-  const reset = () => confirm({
-    title: "Reset development?", action: "Delete everything and reset", typed: place.peek().container,
-    text: p("Every record, zone and token of the development environment of ", b(place.peek().container), " is deleted for good. Its schema becomes production’s."),
-    submit: async () => {
-      await call("POST /admin/1/schema/reset", { query: { container: place.peek().container, confirm: place.peek().container } });
-      schemaState.reload();
-      toast("Development was reset");
-      await navigate({ environment: "development", screen: "types", params: {} });
-    },
-  });
+  const reset = () => {
+    const { container } = place.peek();
+    return confirm({
+      title: "Reset development?", action: "Delete everything and reset", typed: container,
+      text: p("Every record, zone and token of the development environment of ", b(container), " is deleted for good. Its schema becomes production’s."),
+      submit: async () => {
+        await call("POST /admin/1/schema/reset", { query: { container, confirm: container } });
+        schemaState.reload();
+        toast("Development was reset");
+        await navigate({ environment: "development", screen: "types", params: {} });
+      },
+    });
+  };
   return section(
     screenHead({ title: "Reset Environment", detail: "Development is emptied, and gets production’s schema. Production does not change.",
       actions: [button({ label: "Reset…", icon: "reset", kind: "danger", denied, onclick: reset })] }),

@@ -3,7 +3,7 @@ import { signal } from "../core/signal.js";
 import { html } from "../core/dom.js";
 import { call, lookupRecords, RequestError } from "../core/api.js";
 import { asRequestError } from "../core/resource.js";
-import { place } from "../core/router.js";
+import { recordsHere } from "../core/router.js";
 import { runJob, saveResult } from "../core/jobs.js";
 import { modifyMany } from "../core/matches.js";
 import { fromCell, parseCSV } from "../core/csv.js";
@@ -55,10 +55,11 @@ export const exportMatches = (body, format) =>
 /** Asks with the count of them, and says how far it is. @param {any} body @param {() => void} reload */
 export async function deleteMatches(body, reload) {
   const abort = new AbortController();
+  const at = recordsHere();
   const [counted, found, failure, deleted] = [signal(null), signal(null), signal(null), signal(null)];
-  void runJob("count", body, { signal: abort.signal, told: (job) => (counted.value = job) }).then((job) => (found.value = job.records), (error) => !abort.signal.aborted && (failure.value = asRequestError(error)));
+  void runJob("count", body, { at, signal: abort.signal, told: (job) => (counted.value = job) }).then((job) => (found.value = job.records), (error) => !abort.signal.aborted && (failure.value = asRequestError(error)));
   const { query: { recordType, filterBy = [] } } = body;
-  const { container, environment } = place.peek();
+  const { container, environment } = at.place;
   await confirm({
     title: () => failure.value ? "They cannot be counted" : found.value === null ? `Counting ${recordType} records…` : `Delete ${plural(found.value, `${recordType} record`)}?`, action: "Delete them all", typed: environment === "production" ? container : null,
     denied: () => (found.value ? null : "Nothing is counted yet."),
@@ -68,7 +69,7 @@ export async function deleteMatches(body, reload) {
       () => deleted.value ? div({ class: "stack", role: "status" }, progress({ max: found.value, value: deleted.value.records, "aria-label": "Deleted" }), span({ class: "muted" }, `${count(deleted.value.records)} of ${count(found.value)} deleted${deleted.value.waiting ? `. It waits: ${deleted.value.waiting}` : ""}`)) : null),
     submit: async () => {
       try {
-        const job = await runJob("delete", body, { signal: abort.signal, told: (next) => (deleted.value = next) });
+        const job = await runJob("delete", body, { at, signal: abort.signal, told: (next) => (deleted.value = next) });
         toast(`Deleted ${plural(job.records, "record")}${job.left ? `; ${count(job.left)} left: ${job.problem?.reason}` : ""}`, job.left ? "bad" : "good");
       } catch (error) {
         if (!abort.signal.aborted) throw error;
@@ -120,12 +121,12 @@ function readFile(text, isJSON, type) {
   return { records, problems, skipped };
 }
 
-/** The names of records that are there already. @param {any[]} records */
-async function existing(records) {
+/** The names of records that are there already. @param {any[]} records @param {ReturnType<typeof recordsHere>} at */
+async function existing(records, at) {
   const names = records.map((record) => record.recordName).filter(Boolean);
   const found = new Set();
   for (let start = 0; start < names.length; start += 200) {
-    const answer = await call(lookupRecords, { place: place.peek(), body: { records: names.slice(start, start + 200).map((recordName) => ({ recordName })), desiredKeys: [] } });
+    const answer = await call(lookupRecords, { place: at.place, body: { ...at.zone, records: names.slice(start, start + 200).map((recordName) => ({ recordName })), desiredKeys: [] } });
     answer.records.filter((record) => !record.serverErrorCode).forEach((record) => found.add(record.recordName));
   }
   return found;
@@ -133,6 +134,7 @@ async function existing(records) {
 
 /** Takes a file, shows what it would do, and does it. @param {import("../core/schema.js").RecordType} type @param {() => void} reload */
 export function importRecords(type, reload) {
+  const at = recordsHere();
   const error = signal(null);
   const plan = signal(null);
   const done = signal(null);
@@ -144,7 +146,7 @@ export function importRecords(type, reload) {
       const isJSON = /\.json$/i.test(file.name);
       const content = readFile(await file.text(), isJSON, type);
       if (content.records.length > manyMax) throw new Error(`These are ${count(content.records.length)} records; at most ${count(manyMax)} are imported here. The command “zonekeeper record import” takes any number.`);
-      plan.value = { name: file.name, isJSON, ...content, there: await existing(content.records) };
+      plan.value = { name: file.name, isJSON, ...content, there: await existing(content.records, at) };
     } catch (failure) {
       error.value = failure instanceof RequestError ? failure : new RequestError(0, { serverErrorCode: "NOT_READABLE", reason: failure.message });
     }
@@ -155,11 +157,11 @@ export function importRecords(type, reload) {
     const list = chosen();
     const outcome = { saved: 0, failed: [] };
     const operations = list.map((record) => ({ operationType: isThere(record) ? "forceUpdate" : "create", record: { recordType: type.name, recordName: record.recordName, fields: record.fields } }));
-    let at = 0;
+    let answered = 0;
     try {
-      await modifyMany(operations, { done: (answers) => {
-        answers.forEach((answer, index) => (answer.serverErrorCode ? outcome.failed.push({ line: list[at + index].line, reason: `${answer.serverErrorCode}: ${answer.reason}` }) : (outcome.saved += 1)));
-        at += answers.length;
+      await modifyMany(operations, { at, done: (answers) => {
+        answers.forEach((answer, index) => (answer.serverErrorCode ? outcome.failed.push({ line: list[answered + index].line, reason: `${answer.serverErrorCode}: ${answer.reason}` }) : (outcome.saved += 1)));
+        answered += answers.length;
         done.value = { ...outcome, isOver: false };
       } });
       done.value = { ...outcome, isOver: true };
@@ -206,13 +208,14 @@ const outcomeOf = ({ saved, failed, isOver }, total) =>
 
 /** @param {string[]} names @param {(name: string) => void} deleted */
 export async function deleteSelected(names, deleted) {
-  const isProduction = place.peek().environment === "production";
+  const at = recordsHere();
+  const { container, environment } = at.place;
   await confirm({
-    title: `Delete ${plural(names.length, "record")}?`, action: "Delete", typed: isProduction ? place.peek().container : null,
+    title: `Delete ${plural(names.length, "record")}?`, action: "Delete", typed: environment === "production" ? container : null,
     text: div(ul({ class: "plain-list" }, names.slice(0, 5).map((name) => li(code(name)))), names.length > 5 ? p(`and ${count(names.length - 5)} more.`) : null,
       p("Records that refer to them with “delete this too” go with them. One by one they can be restored as long as their versions are kept, where the container keeps any.")),
     submit: async () => {
-      await modifyMany(names.map((recordName) => ({ operationType: "forceDelete", record: { recordName } })), { done: (answers) => {
+      await modifyMany(names.map((recordName) => ({ operationType: "forceDelete", record: { recordName } })), { at, done: (answers) => {
         answers.filter((answer) => answer.deleted).forEach((answer) => deleted(answer.recordName));
         const failed = answers.find((answer) => answer.serverErrorCode);
         if (failed) throw new RequestError(200, { ...failed, reason: `${failed.recordName}: ${failed.reason}` });

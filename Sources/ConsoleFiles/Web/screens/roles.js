@@ -92,12 +92,12 @@ function membersCard({ name, members }, reload) {
   const at = () => ({ container: place.peek().container, environment: place.peek().environment, role: name });
   const denied = () => denial("POST /admin/1/roles/members", { inEnvironment: true });
   const add = () => {
-    const user = signal("");
+    const [to, user] = [at(), signal("")];
     return openForm({
       title: `Add a member to ${name}`, submitLabel: "Add member", denied: () => (user.value.trim() ? null : "A user’s name is needed."),
       body: () => textField({ label: "User", hint: "The name of a user of this cluster.", isWide: true, autofocus: true, oninput: (text) => (user.value = text) }),
       submit: async () => {
-        await call("POST /admin/1/roles/members", { body: { ...at(), user: user.peek().trim() } });
+        await call("POST /admin/1/roles/members", { body: { ...to, user: user.peek().trim() } });
         reload();
         toast(`${user.peek().trim()} is a ${name} now`);
       },

@@ -17,9 +17,9 @@ const { a, code, div, input, p, section, span } = html;
 const modifyZones = "POST /database/1/{container}/{environment}/{database}/zones/modify";
 const ownName = "_defaultZone";
 
-/** @param {string} operationType @param {string} zoneName */
-async function modify(operationType, zoneName) {
-  const { zones: [answer] } = await call(modifyZones, { place: { ...place.peek(), database: "private" }, body: { operations: [{ operationType, zone: { zoneID: { zoneName } } }] } });
+/** @param {any} at the place as it was asked for @param {string} operationType @param {string} zoneName */
+async function modify(at, operationType, zoneName) {
+  const { zones: [answer] } = await call(modifyZones, { place: { ...at, database: "private" }, body: { operations: [{ operationType, zone: { zoneID: { zoneName } } }] } });
   if (answer?.serverErrorCode) throw new RequestError(200, answer);
 }
 
@@ -67,12 +67,12 @@ export function zonesScreen() {
 
 /** @param {() => void} reload */
 function create(reload) {
-  const name = signal("");
+  const [at, name] = [place.peek(), signal("")];
   return openForm({
     title: "New zone", submitLabel: "Make zone", denied: () => (name.value.trim() ? null : "It needs a name."),
     body: () => textField({ label: "Name", hint: `In the private database of ${acting.peek()?.user}; such as my-zone. It cannot be changed later.`, isWide: true, autofocus: true, oninput: (text) => (name.value = text) }),
     submit: async () => {
-      await modify("create", name.peek().trim());
+      await modify(at, "create", name.peek().trim());
       reload();
       toast(`Made zone ${name.peek().trim()}`);
     },
@@ -80,12 +80,15 @@ function create(reload) {
 }
 
 /** @param {any} zone @param {() => void} reload */
-const remove = (zone, reload) => confirm({
-  title: `Delete zone ${zone.name}?`, action: "Delete zone", typed: zone.name,
-  text: `Its ${plural(zone.records, "record")} of ${acting.peek()?.user} go with it, on all devices. This cannot be undone.`,
-  submit: async () => {
-    await modify("delete", zone.name);
-    reload();
-    toast(`Deleted zone ${zone.name}`);
-  },
-});
+function remove(zone, reload) {
+  const at = place.peek();
+  return confirm({
+    title: `Delete zone ${zone.name}?`, action: "Delete zone", typed: zone.name,
+    text: `Its ${plural(zone.records, "record")} of ${acting.peek()?.user} go with it, on all devices. This cannot be undone.`,
+    submit: async () => {
+      await modify(at, "delete", zone.name);
+      reload();
+      toast(`Deleted zone ${zone.name}`);
+    },
+  });
+}
