@@ -280,6 +280,33 @@ def test_edits_outlast_a_reload(restaurants, open_page):
     expect(page.get_by_text("1 field changed")).to_be_visible()
 
 
+def test_an_edit_that_was_kept_overwrites_no_later_save_unseen(restaurants, open_page):
+    first = restaurants.save("Restaurant", {"name": "Osteria", "phone": "1"}, "osteria")
+    page = open_page(restaurants.address("records", type="Restaurant", record="osteria"))
+    pane = page.get_by_role("complementary")
+    pane.get_by_label("name", exact=True).fill("Mine")
+    restaurants.save("Restaurant", {"name": "Theirs", "phone": "2"}, "osteria", first["recordChangeTag"])
+    page.on("dialog", lambda dialog: dialog.accept())
+    page.reload()
+    # What others saved is shown, and the edit beside it.
+    expect(pane.get_by_label("phone", exact=True)).to_have_value("2")
+    expect(pane.get_by_label("name", exact=True)).to_have_value("Mine")
+    pane.get_by_role("button", name="Save").click()
+    dialog = page.get_by_role("dialog", name="Somebody else saved this record")
+    expect(dialog).to_contain_text("Choose which value each field shall have")
+    expect(dialog.get_by_role("row", name=re.compile("^name"))).to_contain_text("Theirs")
+    assert restaurants.lookup("osteria")["fields"]["name"]["value"] == "Theirs"
+    dialog.get_by_role("button", name="Save these").click()
+    expect(page.locator(".toast")).to_contain_text("Saved osteria")
+    fields = restaurants.lookup("osteria")["fields"]
+    assert {name: field["value"] for name, field in fields.items()} == {"name": "Mine", "phone": "2"}
+    # Once it is saved, the next edit goes on from there.
+    pane.get_by_label("name", exact=True).fill("Mine again")
+    pane.get_by_role("button", name="Save").click()
+    expect(pane.get_by_role("button", name="Save")).to_have_attribute("title", "Nothing changed.")
+    assert restaurants.lookup("osteria")["fields"]["name"]["value"] == "Mine again"
+
+
 def test_a_save_whose_answer_was_lost_is_done_once(restaurants, open_page):
     page = open_page(restaurants.address("records", type="Restaurant", new="1"))
     pane = page.get_by_role("complementary")

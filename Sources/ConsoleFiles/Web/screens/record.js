@@ -3,12 +3,12 @@ import { computed, effect, onCleanup, signal, untracked } from "../core/signal.j
 import { html } from "../core/dom.js";
 import { call, lookupRecords, modifyRecords, newKey, RequestError } from "../core/api.js";
 import { asRequestError, resource } from "../core/resource.js";
-import { guardLeaving, place, setParams } from "../core/router.js";
+import { guardLeaving, recordsHere, setParams } from "../core/router.js";
 import { denial } from "../core/session.js";
 import { schema } from "../core/context.js";
 import { acting } from "../core/acting.js";
 import { useKeys } from "../core/keys.js";
-import { keptInTab } from "../core/store.js";
+import { draftAt, draftKey, dropDraft, keepEdit, setDraft } from "../core/recorddrafts.js";
 import { plural, time } from "../core/format.js";
 import { parseType, typeName, wireType } from "../core/schema.js";
 import { announce, badge, button, copyable, empty, errorBox, facts, toast, uniqueID, whileSlow } from "../elements/parts.js";
@@ -19,17 +19,7 @@ import { showVersions } from "./recordversions.js";
 
 const { aside, code, div, footer, form, h2, h3, header, input, label, p, pre, span } = html;
 
-/** Edits that are not saved, by place and record: they outlast a refresh and an expired sign-in. */
-const drafts = keptInTab("drafts", /** @type {Record<string, Record<string, any>>} */ ({}));
-
-/** Where edits of the place's records are kept: those of private records apart, and from those of public ones. */
-function home() {
-  const { container, environment, params } = place.value;
-  return [container, environment, ...(params.db === "private" ? [acting.value?.userRecordName ?? "", params.zone ?? ""] : [])];
-}
-
-/** What is edited of a record of the place, and not saved. @param {string} name */
-export const draftOf = (name) => drafts.value[[...home(), name].join("/")];
+/** @type {Record<string, any>} */ const noEdits = {};
 
 /** Whether the record takes the whole page, and the table beside it is hidden; frame.css has the same width. */
 const narrow = matchMedia("(max-width: 1000px)");
@@ -42,46 +32,39 @@ narrow.addEventListener("change", () => (isAlone.value = narrow.matches));
  *   null for a new record
  */
 export function recordPane({ name, type: newType, close, changes }) {
-  const { container, environment } = place.peek();
-  const at = { place: { container, environment } };
-  const kept = untracked(home);
-  const key = [...kept, name ?? `new ${newType}`].join("/");
+  const at = recordsHere();
+  const key = untracked(() => draftKey(name, newType));
+  const ask = (operation, body, options = {}) => call(operation, { ...options, place: at.place, body: { ...at.zone, ...body, numbersAsStrings: true } });
+  const lookUp = (abort) => ask(lookupRecords, { records: [{ recordName: name }] }, { signal: abort });
   const loaded = resource((abort) => name === null
     ? Promise.resolve({ recordType: newType, fields: {} })
-    : call(lookupRecords, { ...at, signal: abort, body: { records: [{ recordName: name }], numbersAsStrings: true } }).then(({ records: [record] }) => {
+    : lookUp(abort).then(({ records: [record] }) => {
       if (record.serverErrorCode) throw new RequestError(200, record);
       return record;
     }));
   const record = signal(null);
   effect(() => void (record.value = loaded.data.value ?? null));
-  const draft = signal(/** @type {Record<string, any>} */ (drafts.peek()[key] ?? {}));
+  const draft = computed(() => draftAt(key)?.values ?? noEdits);
   const problems = signal(/** @type {Record<string, string>} */ ({}));
   const newName = signal("");
   const error = signal(null);
   const isSaving = signal(false);
   const fields = computed(() => (schema.value?.types.find((each) => each.name === record.value?.recordType)?.fields ?? []).filter((field) => !field.system));
+  const draftNow = () => untracked(() => draftAt(key));
   const changed = computed(() => Object.keys(draft.value));
   const isDirty = computed(() => changed.value.length > 0 || newName.value !== "");
-  effect(() => {
-    const next = { ...drafts.peek() };
-    if (changed.value.length) next[key] = draft.value;
-    else delete next[key];
-    untracked(() => (drafts.value = next));
-  });
   const denied = () => denial(modifyRecords, { inEnvironment: true });
   // Editors are drawn from this; a turn makes them anew from what is loaded and drafted.
   const turn = signal(0);
   const reset = () => {
-    draft.value = {};
+    dropDraft(key);
     problems.value = {};
     error.value = null;
     turn.value += 1;
   };
   const change = (field, value, problem) => {
-    const { [field]: _, ...others } = draft.peek();
-    const old = record.peek()?.fields[field]?.value ?? null;
-    draft.value = JSON.stringify(value) === JSON.stringify(old) ? others : { ...others, [field]: value };
-    const { [field]: __, ...rest } = problems.peek();
+    keepEdit(key, record.peek(), field, value);
+    const { [field]: _, ...rest } = problems.peek();
     problems.value = problem ? { ...rest, [field]: problem } : rest;
   };
   const leave = async () => {
@@ -99,8 +82,9 @@ export function recordPane({ name, type: newType, close, changes }) {
 
   // A save that is sent again after its answer was lost has the same key, so that it is done once.
   let sent = { text: "", key: "" };
-  /** @param {string | undefined} tag */
-  const modify = async (tag) => {
+  const modify = async () => {
+    // Edits that were kept go on from what they began with: what others saved since is not overwritten unseen.
+    const { tag = record.peek().recordChangeTag } = draftNow() ?? {};
     const values = Object.fromEntries(changed.peek().map((field) => {
       const definition = fields.peek().find((each) => each.name === field);
       const value = draft.peek()[field];
@@ -108,10 +92,9 @@ export function recordPane({ name, type: newType, close, changes }) {
     }));
     const given = name ?? (newName.peek().trim() || undefined);
     const operation = { operationType: name === null ? "create" : "update", record: { recordType: record.peek().recordType, recordName: given, recordChangeTag: tag, fields: values } };
-    const body = { operations: [operation], numbersAsStrings: true };
-    const text = JSON.stringify(body);
+    const text = JSON.stringify(operation);
     if (sent.text !== text) sent = { text, key: newKey() };
-    const { records: [answer] } = await call(modifyRecords, { ...at, body, key: sent.key });
+    const { records: [answer] } = await ask(modifyRecords, { operations: [operation] }, { key: sent.key });
     sent.text = "";
     return answer;
   };
@@ -122,7 +105,7 @@ export function recordPane({ name, type: newType, close, changes }) {
     isSaving.value = true;
     error.value = null;
     try {
-      const answer = await modify(record.peek().recordChangeTag);
+      const answer = await modify();
       if (answer.serverErrorCode === "CONFLICT" && name !== null) return await settle(answer.serverRecord);
       if (answer.serverErrorCode) throw new RequestError(200, answer);
       finish(answer);
@@ -142,23 +125,24 @@ export function recordPane({ name, type: newType, close, changes }) {
   };
   /** Lets the person choose, field by field, between both. @param {any} theirs */
   const settle = async (theirs) => {
-    const server = theirs ?? (await call(lookupRecords, { ...at, body: { records: [{ recordName: name }], numbersAsStrings: true } })).records[0];
-    const kept = await chooseValues({ fields: fields.peek(), base: record.peek(), server, draft: draft.peek() });
+    const server = theirs ?? (await lookUp()).records[0];
+    const mine = draftNow();
+    const kept = mine && (await chooseValues({ fields: fields.peek(), base: { ...record.peek().fields, ...mine.base }, server, draft: mine.values }));
     if (!kept) return;
     record.value = server;
-    draft.value = kept;
+    setDraft(key, { values: kept, base: server.fields, tag: server.recordChangeTag });
     turn.value += 1;
     isSaving.value = false;
     if (Object.keys(kept).length) await save();
     else finish(server);
   };
   const remove = async () => {
-    const isProduction = environment === "production";
+    const isProduction = at.place.environment === "production";
     await confirm({
       title: `Delete ${name}?`, action: "Delete", typed: isProduction ? name : null,
       text: "The record goes, and with it those that refer to it with “delete this too”. It can be restored as long as its versions are kept, where the container keeps any.",
       submit: async () => {
-        const { records: [answer] } = await call(modifyRecords, { ...at, body: { operations: [{ operationType: "delete", record: { recordName: name, recordChangeTag: record.peek().recordChangeTag } }] } });
+        const { records: [answer] } = await ask(modifyRecords, { operations: [{ operationType: "delete", record: { recordName: name, recordChangeTag: record.peek().recordChangeTag } }] });
         if (answer.serverErrorCode) throw new RequestError(200, answer);
         reset();
         changes.deleted((name));
@@ -178,7 +162,7 @@ export function recordPane({ name, type: newType, close, changes }) {
   const duplicate = async () => {
     const copied = Object.fromEntries(Object.entries(record.peek().fields).filter(([, field]) => !String(field.type).startsWith("ASSETID")).map(([field, { value }]) => [field, value]));
     if (!(await leave())) return;
-    drafts.value = { ...drafts.peek(), [[...kept, `new ${record.peek().recordType}`].join("/")]: copied };
+    setDraft(untracked(() => draftKey(null, record.peek().recordType)), { values: copied, base: {} });
     await setParams({ record: null, new: "1", type: record.peek().recordType });
   };
   useKeys([
@@ -266,16 +250,17 @@ const showJSON = (record) => openDialog({ title: record.recordName, class: "wide
 
 /**
  * Somebody saved the record meanwhile: for each edited field, mine or the server's.
- * @param {{fields: import("../core/schema.js").Field[], base: any, server: any, draft: Record<string, any>}} options
+ * @param {{fields: import("../core/schema.js").Field[], base: any, server: any, draft: Record<string, any>}} options `base`: the
+ *   fields as the person saw them
  * @returns {Promise<Record<string, any> | undefined>} what to save on top of the server's record
  */
 async function chooseValues({ fields, base, server, draft }) {
   const same = (a, b) => JSON.stringify(a?.value ?? null) === JSON.stringify(b?.value ?? null);
   const names = Object.keys(draft);
-  const both = names.filter((name) => !same(base.fields[name], server.fields[name]));
+  const both = names.filter((name) => !same(base[name], server.fields[name]));
   const mine = signal(new Set(names));
   const shown = (name, value) => value === null || value === undefined ? span({ class: "muted" }, "not set") : value === "" ? span({ class: "muted" }, "empty text") : valueText(value, wireType(fields.find((field) => field.name === name)?.type ?? "STRING"));
-  const others = Object.keys({ ...base.fields, ...server.fields }).filter((name) => !names.includes(name) && !same(base.fields[name], server.fields[name]));
+  const others = Object.keys({ ...base, ...server.fields }).filter((name) => !names.includes(name) && !same(base[name], server.fields[name]));
   const pick = (name, isMine) => {
     const next = new Set(mine.peek());
     if (isMine) next.add(name);

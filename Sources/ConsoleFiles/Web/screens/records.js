@@ -7,6 +7,7 @@ import { asRequestError, resource } from "../core/resource.js";
 import { address, place, setParams } from "../core/router.js";
 import { denial } from "../core/session.js";
 import { schema, schemaState } from "../core/context.js";
+import { draftAt, draftKey } from "../core/recorddrafts.js";
 import { useKeys } from "../core/keys.js";
 import { count, plural } from "../core/format.js";
 import { allFields, fieldLabel, hasIndex, indexNames, parseType, systemFields } from "../core/schema.js";
@@ -16,7 +17,7 @@ import { needsActing } from "../elements/actas.js";
 import { table } from "../elements/table.js";
 import { cell, isNumeric } from "../elements/values.js";
 import { filterBar, readFilters, requestFilters } from "./recordfilters.js";
-import { draftOf, recordPane } from "./record.js";
+import { recordPane } from "./record.js";
 import { countAll, deleteMatches, deleteSelected, exportMatches, importRecords } from "./recordbulk.js";
 import { showAsCode } from "./recordcode.js";
 import { savedQueries } from "./savedqueries.js";
@@ -209,7 +210,7 @@ function tableColumns(type, names, sort) {
         text, span({ class: "sort-mark", "aria-hidden": "true" }, direction === "ascending" ? "↑" : direction === "descending" ? "↓" : "")) : text };
   };
   return [
-    { label: "recordName", cell: (row) => [code(row.recordName), () => (draftOf(row.recordName) ? span({ class: "draft-dot", title: "Has edits that are not saved" }, span({ class: "hidden-text" }, " not saved")) : null)], class: "name", ...head("recordName", "recordName", hasIndex(recordID, "SORTABLE")) },
+    { label: "recordName", cell: (row) => [code(row.recordName), () => (draftAt(draftKey(row.recordName)) ? span({ class: "draft-dot", title: "Has edits that are not saved" }, span({ class: "hidden-text" }, " not saved")) : null)], class: "name", ...head("recordName", "recordName", hasIndex(recordID, "SORTABLE")) },
     ...names.filter((name) => name !== "recordName").map((name) => {
       const field = (fields.find((each) => fieldLabel(each.name) === name));
       const shown = systemFields.find((each) => each.label === name) ? systemCell(name) : (row) => cell(row.fields[name]);
