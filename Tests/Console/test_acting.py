@@ -173,6 +173,71 @@ def test_who_only_reads_changes_nothing_and_sees_no_encrypted_value(ada, open_pa
     expect(banner(page)).to_have_count(0)
 
 
+def test_rows_of_one_database_stand_in_no_other(ada, open_page):
+    who = {"timestamp": 1_700_000_000_000, "userRecordName": "_a", "deviceID": "1"}
+    held = []
+
+    def answer(route, name):
+        record = {"recordName": name, "recordType": "Note", "fields": {}, "recordChangeTag": "1.1", "created": who, "modified": who, "deleted": False}
+        route.fulfill(json={"records": [record], "continuationMarker": "more"})
+
+    def asked(route):
+        # The second pages of both databases, and the first one of the private one, wait for the test.
+        is_public, is_first = "/public/" in route.request.url, "continuationMarker" not in route.request.post_data_json
+        if is_public and is_first:
+            answer(route, "public-1")
+        else:
+            held.append((route, ("public" if is_public else "private") + ("-1" if is_first else "-2")))
+
+    def release(name):
+        [one] = [each for each in held if each[1] == name]
+        held.remove(one)
+        answer(*one)
+
+    page = open_page(ada.container.address("records", type="Note"))
+    act_as(page, ada.name, write=True)
+    page.route("**/records/query", asked)
+    page.get_by_role("button", name="Query Records").click()
+    expect(page.get_by_role("link", name="public-1")).to_be_visible()
+    page.get_by_label("Select public-1").check()
+    delete, more = page.get_by_role("button", name="Delete 1 record"), page.locator(".table-foot button")
+    expect(delete).to_be_visible()
+    with page.expect_request("**/public/**/records/query"):
+        more.click()
+    with page.expect_request("**/private/**/records/query"):
+        page.get_by_label("Database").select_option("private")
+    # Nothing of the public database is left, also as long as nothing came of the private one.
+    expect(delete).to_have_count(0)
+    expect(page.get_by_role("link", name="public-1")).to_have_count(0)
+    release("private-1")
+    expect(page.get_by_role("link", name="private-1")).to_be_visible()
+    expect(more).to_have_attribute("aria-disabled", "true")
+    release("public-2")
+    expect(more).not_to_have_attribute("aria-disabled", "true")
+    assert page.get_by_role("table", name="Records").locator("tbody .row-link").all_inner_texts() == ["private-1"]
+
+
+def test_a_record_of_one_database_is_not_edited_in_another(ada, open_page):
+    ada.save("same", {"text": "private"})
+    ada.container.save("Note", {"text": "public"}, "same")
+    page = open_page(ada.container.address("records", type="Note", record="same"))
+    pane = page.get_by_role("complementary")
+    text = pane.get_by_role("textbox", name="text")
+    expect(text).to_have_value("public")
+    act_as(page, ada.name, write=True)
+    page.evaluate("history.pushState(null, '', location.href + '&db=private'); dispatchEvent(new PopStateEvent('popstate'))")
+    expect(text).to_have_value("private")
+    text.fill("changed")
+    page.go_back()
+    expect(text).to_have_value("public")
+    page.go_forward()
+    expect(text).to_have_value("changed")
+    pane.get_by_role("button", name="Save").click()
+    expect(page.locator(".toast").last).to_contain_text("Saved same")
+    assert ada.lookup("same")["fields"]["text"]["value"] == "changed"
+    assert ada.container.lookup("same")["fields"]["text"]["value"] == "public"
+
+
 def test_production_says_how_acting_is_switched_on(ada, open_page):
     page = open_page(ada.container.address("preferences", "production"))
     page.get_by_role("main").get_by_role("button", name="Act as User…").click()

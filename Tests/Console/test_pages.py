@@ -129,6 +129,48 @@ def test_a_node_that_does_not_answer_is_told_and_asked_again(filled, open_page):
     expect(alert).to_have_count(0)
 
 
+def log_rows(name):
+    row = {"id": name, "time": 1_700_000_000_000, "operation": name, "status": 200, "milliseconds": 1, "bytesIn": 1, "bytesOut": 1, "node": 1}
+    return {"requests": [row], "next": "more", "nodes": []}
+
+
+def audit_rows(name):
+    row = {"sequence": len(name), "time": 1_700_000_000_000, "actor": name, "action": "a", "subject": "s", "count": 1, "outcome": "done", "requestID": name}
+    return {"records": [row], "cursor": 1, "examined": {"records": 1, "first": 1, "last": 1}}
+
+
+@pytest.mark.parametrize("screen, path, after, rows", [("logs", "**/admin/1/requests?*", "after=", log_rows), ("audit", "**/admin/1/audit?*", "before=", audit_rows)])
+def test_a_page_of_one_list_is_not_added_to_another(filled, open_page, screen, path, after, rows):
+    held, asked = [], []
+
+    def answer(route):
+        if after in route.request.url:
+            held.append(route)
+        else:
+            asked.append(route)
+            route.fulfill(json=rows("first" if len(asked) == 1 else "second"))
+
+    page = open_page(filled.address("records"))
+    page.route(path, answer)
+    page.get_by_role("navigation", name="Screens").get_by_role("link", name=screen.title()).click()
+    table = page.get_by_role("table", name="Requests" if screen == "logs" else "Audit")
+    expect(table).to_contain_text("first")
+    with page.expect_request(lambda request: after in request.url):
+        page.locator(".table-foot button").first.click()
+    if screen == "logs":
+        page.get_by_label("Outcome").select_option("failed")
+    else:
+        page.get_by_label("Search the log").fill("s")
+    expect(table).to_contain_text("second")
+    [late] = held
+    late.fulfill(json=rows("other list"))
+    late.request.response().finished()
+    # What comes of the answer is drawn by now.
+    page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    expect(table.locator("tbody tr")).to_have_count(1)
+    expect(table).to_contain_text("second")
+
+
 def test_a_read_is_tried_again_by_itself_where_the_error_says_so(filled, open_page):
     page = open_page(filled.address("usage"))
     expect(page.get_by_role("row", name="Public")).to_be_visible()

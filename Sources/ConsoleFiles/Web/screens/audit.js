@@ -30,17 +30,22 @@ export function auditScreen() {
   const take = (answer, isFirst) => {
     rows.value = isFirst ? answer.records : [...rows.peek(), ...answer.records];
     cursor.value = answer.cursor;
+    error.value = null;
     const [all, more] = [isFirst ? { records: 0, first: 0, last: 0 } : examined.peek(), answer.examined];
     examined.value = more.records === 0 ? all : { records: all.records + more.records, first: more.first, last: Math.max(all.last, more.last), firstBroken: more.firstBroken ?? all.firstBroken };
     return answer;
   };
-  const loaded = resource((abort) => page(undefined, abort).then((answer) => take(answer, true)));
+  const loaded = resource((abort) => page(undefined, abort).then((answer) => (abort.aborted ? answer : take(answer, true))));
+  /** The next page; nothing is taken where another list was asked for meanwhile. */
   const more = async () => {
+    if (loaded.isLoading.peek()) return;
+    const asked = loaded.data.peek();
+    const isStill = () => asked === loaded.data.peek();
     try {
-      take(await page(cursor.peek()), false);
-      error.value = null;
+      const answer = await page(cursor.peek());
+      if (isStill()) take(answer, false);
     } catch (failure) {
-      error.value = asRequestError(failure);
+      if (isStill()) error.value = asRequestError(failure);
     }
   };
   useKeys([{ key: "/", label: "Search", run: () => document.querySelector("#audit-filter")?.focus() }, { key: "r", label: "Load again", run: loaded.reload }]);

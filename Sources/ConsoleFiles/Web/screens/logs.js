@@ -73,20 +73,25 @@ function filters(params) {
 function history(question) {
   const pages = signal([]);
   const next = signal(undefined);
+  const moreError = signal(null);
   const first = resource((abort) => call("GET /admin/1/requests", { query: { ...JSON.parse(question.value), limit: 100 }, signal: abort }));
   effect(() => {
     pages.value = first.data.value?.requests ?? [];
     next.value = first.data.value?.next;
+    moreError.value = null;
   });
-  const moreError = signal(null);
+  /** The next page; nothing is taken where another list was asked for meanwhile. */
   const more = async () => {
+    if (first.isLoading.peek()) return;
+    const asked = first.data.peek();
     try {
       const page = await call("GET /admin/1/requests", { query: { ...JSON.parse(question.peek()), limit: 100, after: next.peek() } });
+      if (asked !== first.data.peek()) return;
       pages.value = [...pages.peek(), ...page.requests];
       next.value = page.next;
       moreError.value = null;
     } catch (error) {
-      moreError.value = asRequestError(error);
+      if (asked === first.data.peek()) moreError.value = asRequestError(error);
     }
   };
   return view(first, {

@@ -4,7 +4,7 @@ import { html } from "../core/dom.js";
 import { call, listZones, modifyRecords, queryRecords } from "../core/api.js";
 import { acting } from "../core/acting.js";
 import { asRequestError, resource } from "../core/resource.js";
-import { address, place, setParams } from "../core/router.js";
+import { address, here, place, recordsHere, setParams } from "../core/router.js";
 import { denial } from "../core/session.js";
 import { schema, schemaState } from "../core/context.js";
 import { draftAt, draftKey } from "../core/recorddrafts.js";
@@ -49,16 +49,17 @@ export function recordsScreen() {
   });
   const isPrivate = computed(() => params.value.db === "private");
   const isShut = computed(() => isPrivate.value && !acting.value);
-  const at = computed(() => JSON.stringify([place.value.container, place.value.environment, params.value.db, params.value.zone, acting.value?.id]));
+  const at = computed(() => `${here.value} ${acting.value?.id ?? ""}`);
   const rows = signal([]);
   const marker = signal(undefined);
   const selected = signal(/** @type {Set<string | number>} */ (new Set()));
   const fetchPage = async (body, from, abort) => {
     const records = [];
+    const { place: asked, zone } = recordsHere();
     let next = from;
     for (let turn = 0; turn < emptyPagesMax; turn += 1) {
       const answer = await call(queryRecords, {
-        place: place.peek(), signal: abort, body: { ...body, resultsLimit: pageSize, numbersAsStrings: true, continuationMarker: next } });
+        place: asked, signal: abort, body: { ...zone, ...body, resultsLimit: pageSize, numbersAsStrings: true, continuationMarker: next } });
       records.push(...answer.records);
       next = answer.continuationMarker;
       if (records.length > 0 || !next) return { records, next, explanation: answer.explanation };
@@ -71,12 +72,20 @@ export function recordsScreen() {
     void at.value;
     return question.value && !isShut.value ? fetchPage(JSON.parse(question.value), undefined, abort) : null;
   });
+  // What is of one database, zone or user stands in no other, also as long as that is loaded.
+  effect(() => {
+    void at.value;
+    first.data.value = undefined;
+    first.error.value = null;
+  });
+  const moreError = signal(null);
   effect(() => {
     const data = first.data.value;
     rows.value = data?.records ?? [];
     known.clear();
     marker.value = data?.next;
     selected.value = new Set();
+    moreError.value = null;
   });
   const unknown = (records) => {
     if (known.size < rows.peek().length) known = new Set(rows.peek().map((row) => row.recordName));
@@ -86,21 +95,21 @@ export function recordsScreen() {
   };
   const isOld = signal(false);
   effect(() => void (isOld.value = first.isSlow.value));
-  const moreError = signal(null);
   const isLoadingMore = signal(false);
   const more = async () => {
     if (isLoadingMore.peek() || !marker.peek() || first.isLoading.peek()) return;
     isLoadingMore.value = true;
-    const asked = question.peek();
+    const asked = first.data.peek();
+    const isStill = () => asked === first.data.peek();
     try {
-      const page = await fetchPage(JSON.parse(asked), marker.peek(), undefined);
-      if (asked !== question.peek()) return;
+      const page = await fetchPage(JSON.parse(question.peek()), marker.peek(), undefined);
+      if (!isStill()) return;
       rows.value = rows.peek().concat(unknown(page.records));
       marker.value = page.next;
       moreError.value = null;
       announce(`${plural(rows.peek().length, "record")} shown`);
     } catch (error) {
-      moreError.value = asRequestError(error);
+      if (isStill()) moreError.value = asRequestError(error);
     } finally {
       isLoadingMore.value = false;
     }
@@ -153,7 +162,8 @@ export function recordsScreen() {
         () => (hasRows.value ? results() : null),
       ]),
     () => {
-      const [record, kind] = [paneName.value, newType.value];
+      // The record of the same name in another database or zone is another one.
+      const [record, kind] = [paneName.value, newType.value, here.value];
       return (record || kind) && !isShut.value ? recordPane({ name: record || null, type: kind, changes, close: () => setParams({ record: null, new: null }) }) : null;
     });
 
