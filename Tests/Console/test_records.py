@@ -307,6 +307,57 @@ def test_an_edit_that_was_kept_overwrites_no_later_save_unseen(restaurants, open
     assert restaurants.lookup("osteria")["fields"]["name"]["value"] == "Mine again"
 
 
+def test_what_is_typed_during_a_save_is_kept_as_the_next_edit(restaurants, open_page):
+    restaurants.save("Restaurant", {"name": "Osteria", "seats": 1}, "osteria")
+    page = open_page(restaurants.address("records", type="Restaurant", record="osteria"))
+    pane = page.get_by_role("complementary")
+    name, seats, phone = (pane.get_by_label(field, exact=True) for field in ("name", "seats", "phone"))
+    held = []
+    page.route("**/records/modify", lambda route: held.append(route), times=1)
+    name.fill("Sent")
+    seats.fill("2")
+    with page.expect_request("**/records/modify"):
+        page.keyboard.press("Control+s")
+    # One field goes on, one comes, and one goes back to what it was.
+    name.fill("Sent, and more")
+    phone.fill("5")
+    seats.fill("1")
+    phone.focus()
+    held[0].continue_()
+    expect(page.locator(".toast")).to_contain_text("Saved osteria")
+    assert {field: value["value"] for field, value in restaurants.lookup("osteria")["fields"].items()} == {"name": "Sent", "seats": "2"}
+    expect(pane.get_by_text("3 fields changed")).to_be_visible()
+    expect(phone).to_be_focused()
+    page.keyboard.type("6")
+    expect(name).to_have_value("Sent, and more")
+    # They outlast a reload as any edit, and are saved on top of the first save.
+    page.on("dialog", lambda dialog: dialog.accept())
+    page.reload()
+    expect(phone).to_have_value("56")
+    pane.get_by_role("button", name="Save").click()
+    expect(pane.get_by_role("button", name="Save")).to_have_attribute("title", "Nothing changed.")
+    assert {field: value["value"] for field, value in restaurants.lookup("osteria")["fields"].items()} == {"name": "Sent, and more", "seats": "1", "phone": "56"}
+
+
+def test_what_is_typed_while_a_record_is_made_is_kept_as_its_next_edit(restaurants, open_page):
+    page = open_page(restaurants.address("records", type="Restaurant", new="1"))
+    pane = page.get_by_role("complementary")
+    held = []
+    page.route("**/records/modify", lambda route: held.append(route), times=1)
+    pane.get_by_label("recordName").fill("osteria")
+    pane.get_by_label("name", exact=True).fill("Sent")
+    with page.expect_request("**/records/modify"):
+        page.keyboard.press("Control+s")
+    pane.get_by_label("phone", exact=True).fill("5")
+    held[0].continue_()
+    expect(page.locator(".toast").first).to_contain_text("Made osteria")
+    expect(pane.get_by_role("heading", name="osteria")).to_be_visible()
+    expect(pane.get_by_label("phone", exact=True)).to_have_value("5")
+    pane.get_by_role("button", name="Save").click()
+    expect(pane.get_by_role("button", name="Save")).to_have_attribute("title", "Nothing changed.")
+    assert {field: value["value"] for field, value in restaurants.lookup("osteria")["fields"].items()} == {"name": "Sent", "phone": "5"}
+
+
 def test_a_save_whose_answer_was_lost_is_done_once(restaurants, open_page):
     page = open_page(restaurants.address("records", type="Restaurant", new="1"))
     pane = page.get_by_role("complementary")

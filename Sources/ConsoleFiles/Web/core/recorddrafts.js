@@ -10,33 +10,49 @@ import { keptInTab } from "./store.js";
 
 const drafts = keptInTab("drafts", /** @type {Record<string, Draft>} */ ({}));
 
-/**
- * Where edits of a record of the place are kept: those of private records apart, and from those of public ones.
- * @param {string | null} name null for a new record @param {string} [type] of a new one
- */
-export function draftKey(name, type) {
+/** Where edits of the place's records are kept: those of private records apart, and from those of public ones. */
+export function draftHome() {
   const { container, environment, params } = place.value;
-  const home = params.db === "private" ? [acting.value?.userRecordName, params.zone] : [];
-  return JSON.stringify([container, environment, ...home, name, ...(name === null ? [type] : [])]);
+  return [container, environment, ...(params.db === "private" ? [acting.value?.userRecordName, params.zone] : [])];
 }
+
+/** @param {any[]} home @param {string | null} name null for a new record @param {string} [type] of a new one */
+export const draftKey = (home, name, type) => JSON.stringify([...home, name, ...(name === null ? [type] : [])]);
 
 /** What is edited, and not saved. @param {string} key @returns {Draft | undefined} */
 export const draftAt = (key) => drafts.value[key];
 
-/** @param {string} key @param {Draft} draft one without values is forgotten */
-export function setDraft(key, draft) {
+/** @param {string} key @param {Draft} draft one without values is forgotten; of its base, the edited fields are kept */
+export function setDraft(key, { values, base, tag }) {
   const { [key]: _, ...others } = drafts.peek();
-  drafts.value = Object.keys(draft.values).length ? { ...others, [key]: draft } : others;
+  const names = Object.keys(values);
+  drafts.value = names.length ? { ...others, [key]: { values, base: Object.fromEntries(names.map((name) => [name, base[name] ?? null])), tag } } : others;
 }
 
 /** @param {string} key */
 export const dropDraft = (key) => setDraft(key, { values: {}, base: {} });
 
-/** Keeps an edit of a record; one by which nothing differs is none. @param {string} key @param {any} record @param {string} field @param {any} value */
-export function keepEdit(key, record, field, value) {
+/** @param {any} a @param {any} b */
+const isEqual = (a, b) => JSON.stringify(a) === JSON.stringify(b);
+
+/**
+ * Keeps an edit of a record; one by which nothing differs is none, unless the record is being saved as something else.
+ * @param {string} key @param {any} record @param {string} field @param {any} value @param {boolean} isSaving
+ */
+export function keepEdit(key, record, field, value, isSaving) {
   const draft = drafts.peek()[key] ?? { values: {}, base: {}, tag: record.recordChangeTag };
-  const { [field]: _, ...values } = draft.values;
-  const { [field]: first = record.fields[field] ?? null, ...base } = draft.base;
-  const isSame = JSON.stringify(value) === JSON.stringify(record.fields[field]?.value ?? null);
-  setDraft(key, isSame ? { ...draft, values, base } : { ...draft, values: { ...values, [field]: value }, base: { ...base, [field]: first } });
+  const { [field]: _, ...others } = draft.values;
+  const isNone = !isSaving && isEqual(value, record.fields[field]?.value ?? null);
+  setDraft(key, { ...draft, values: isNone ? others : { ...others, [field]: value }, base: { [field]: record.fields[field], ...draft.base } });
+}
+
+/**
+ * Forgets what was saved; what was edited since then stays, as edits of the saved record.
+ * @param {string} key @param {Record<string, any>} sent the values @param {any} saved the record
+ * @param {string} to where edits of it are kept
+ */
+export function takeSaved(key, sent, saved, to) {
+  const later = Object.entries(drafts.peek()[key]?.values ?? {}).filter(([field, value]) => !isEqual(value, sent[field]));
+  dropDraft(key);
+  setDraft(to, { values: Object.fromEntries(later), base: saved.fields, tag: saved.recordChangeTag });
 }

@@ -3,12 +3,12 @@ import { computed, effect, onCleanup, signal, untracked } from "../core/signal.j
 import { html } from "../core/dom.js";
 import { call, lookupRecords, modifyRecords, newKey, RequestError } from "../core/api.js";
 import { asRequestError, resource } from "../core/resource.js";
-import { guardLeaving, recordsHere, setParams } from "../core/router.js";
+import { guardLeaving, here, recordsHere, setParams } from "../core/router.js";
 import { denial } from "../core/session.js";
 import { schema } from "../core/context.js";
 import { acting } from "../core/acting.js";
 import { useKeys } from "../core/keys.js";
-import { draftAt, draftKey, dropDraft, keepEdit, setDraft } from "../core/recorddrafts.js";
+import { draftAt, draftHome, draftKey, dropDraft, keepEdit, setDraft, takeSaved } from "../core/recorddrafts.js";
 import { plural, time } from "../core/format.js";
 import { parseType, typeName, wireType } from "../core/schema.js";
 import { announce, badge, button, copyable, empty, errorBox, facts, toast, uniqueID, whileSlow } from "../elements/parts.js";
@@ -32,8 +32,11 @@ narrow.addEventListener("change", () => (isAlone.value = narrow.matches));
  *   null for a new record
  */
 export function recordPane({ name, type: newType, close, changes }) {
-  const at = recordsHere();
-  const key = untracked(() => draftKey(name, newType));
+  const [at, opened, home] = [recordsHere(), here.peek(), untracked(draftHome)];
+  const key = draftKey(home, name, newType);
+  // Who saves may go on to another record before the answer is there.
+  let isOpen = true;
+  onCleanup(() => (isOpen = false));
   const ask = (operation, body, options = {}) => call(operation, { ...options, place: at.place, body: { ...at.zone, ...body, numbersAsStrings: true } });
   const lookUp = (abort) => ask(lookupRecords, { records: [{ recordName: name }] }, { signal: abort });
   const loaded = resource((abort) => name === null
@@ -49,12 +52,13 @@ export function recordPane({ name, type: newType, close, changes }) {
   const newName = signal("");
   const error = signal(null);
   const isSaving = signal(false);
-  const fields = computed(() => (schema.value?.types.find((each) => each.name === record.value?.recordType)?.fields ?? []).filter((field) => !field.system));
+  const recordType = computed(() => record.value?.recordType);
+  const fields = computed(() => (schema.value?.types.find((each) => each.name === recordType.value)?.fields ?? []).filter((field) => !field.system));
   const draftNow = () => untracked(() => draftAt(key));
   const changed = computed(() => Object.keys(draft.value));
   const isDirty = computed(() => changed.value.length > 0 || newName.value !== "");
   const denied = () => denial(modifyRecords, { inEnvironment: true });
-  // Editors are drawn from this; a turn makes them anew from what is loaded and drafted.
+  // With each turn, editors show what is loaded; those whose field is edited stay as they are.
   const turn = signal(0);
   const reset = () => {
     dropDraft(key);
@@ -63,7 +67,7 @@ export function recordPane({ name, type: newType, close, changes }) {
     turn.value += 1;
   };
   const change = (field, value, problem) => {
-    keepEdit(key, record.peek(), field, value);
+    keepEdit(key, record.peek(), field, value, isSaving.peek());
     const { [field]: _, ...rest } = problems.peek();
     problems.value = problem ? { ...rest, [field]: problem } : rest;
   };
@@ -74,7 +78,7 @@ export function recordPane({ name, type: newType, close, changes }) {
     return Boolean(mayGo);
   };
   onCleanup(guardLeaving(leave));
-  onCleanup(() => changed.peek().length && toast(`Kept, not saved: ${plural(changed.peek().length, "field")} of ${name ?? `a new ${newType}`}`));
+  onCleanup(() => draftNow() && toast(`Kept, not saved: ${plural(Object.keys(draftNow().values).length, "field")} of ${name ?? `a new ${newType}`}`));
   const warn = (event) => isDirty.peek() && event.preventDefault();
   addEventListener("beforeunload", warn);
   onCleanup(() => removeEventListener("beforeunload", warn));
@@ -82,12 +86,12 @@ export function recordPane({ name, type: newType, close, changes }) {
 
   // A save that is sent again after its answer was lost has the same key, so that it is done once.
   let sent = { text: "", key: "" };
-  const modify = async () => {
+  /** @param {Record<string, any>} edits */
+  const modify = async (edits) => {
     // Edits that were kept go on from what they began with: what others saved since is not overwritten unseen.
     const { tag = record.peek().recordChangeTag } = draftNow() ?? {};
-    const values = Object.fromEntries(changed.peek().map((field) => {
+    const values = Object.fromEntries(Object.entries(edits).map(([field, value]) => {
       const definition = fields.peek().find((each) => each.name === field);
-      const value = draft.peek()[field];
       return [field, value === null ? null : { value, ...(definition ? { type: wireType(definition.type) } : {}) }];
     }));
     const given = name ?? (newName.peek().trim() || undefined);
@@ -104,24 +108,31 @@ export function recordPane({ name, type: newType, close, changes }) {
     if (bad) return announce(`${bad}: ${problems.peek()[bad]}`);
     isSaving.value = true;
     error.value = null;
+    const edits = draft.peek();
     try {
-      const answer = await modify();
-      if (answer.serverErrorCode === "CONFLICT" && name !== null) return await settle(answer.serverRecord);
+      const answer = await modify(edits);
+      if (answer.serverErrorCode === "CONFLICT" && name !== null && isOpen) return await settle(answer.serverRecord);
       if (answer.serverErrorCode) throw new RequestError(200, answer);
-      finish(answer);
+      finish(answer, edits);
     } catch (failure) {
       error.value = asRequestError(failure);
+      if (!isOpen) toast(`${name ?? "The new record"} was not saved: ${error.peek().message}`, "bad");
     } finally {
       isSaving.value = false;
     }
   };
-  const finish = (answer) => {
+  /** @param {any} answer the record as it is now @param {Record<string, any>} edits the values that were saved */
+  const finish = (answer, edits) => {
+    const to = draftKey(home, answer.recordName);
+    takeSaved(key, edits, answer, to);
+    const later = untracked(() => draftAt(to))?.values ?? noEdits;
+    problems.value = Object.fromEntries(Object.entries(problems.peek()).filter(([field]) => field in later));
     newName.value = "";
     record.value = answer;
-    reset();
-    changes.saved(answer, name === null);
+    turn.value += 1;
+    if (here.peek() === opened) changes.saved(answer, name === null);
     toast(name === null ? `Made ${answer.recordName}` : `Saved ${answer.recordName}`);
-    if (name === null) void setParams({ new: null, record: answer.recordName }, { replace: true });
+    if (name === null && isOpen) void setParams({ new: null, record: answer.recordName }, { replace: true });
   };
   /** Lets the person choose, field by field, between both. @param {any} theirs */
   const settle = async (theirs) => {
@@ -134,7 +145,7 @@ export function recordPane({ name, type: newType, close, changes }) {
     turn.value += 1;
     isSaving.value = false;
     if (Object.keys(kept).length) await save();
-    else finish(server);
+    else finish(server, kept);
   };
   const remove = async () => {
     const isProduction = at.place.environment === "production";
@@ -162,7 +173,7 @@ export function recordPane({ name, type: newType, close, changes }) {
   const duplicate = async () => {
     const copied = Object.fromEntries(Object.entries(record.peek().fields).filter(([, field]) => !String(field.type).startsWith("ASSETID")).map(([field, { value }]) => [field, value]));
     if (!(await leave())) return;
-    setDraft(untracked(() => draftKey(null, record.peek().recordType)), { values: copied, base: {} });
+    setDraft(draftKey(home, null, record.peek().recordType), { values: copied, base: {} });
     await setParams({ record: null, new: "1", type: record.peek().recordType });
   };
   useKeys([
@@ -190,32 +201,38 @@ export function recordPane({ name, type: newType, close, changes }) {
       () => (record.value ? null : whileSlow(loaded, 8)),
       () => (error.value ? errorBox(error.value, { title: "The record was not saved", retry: save }) : null),
       () => {
-        void turn.value;
         void fields.value;
-        if (!record.value) return null;
+        if (!recordType.value) return null;
         return untracked(() => [
           name === null ? div({ class: "field-row" }, div({ class: "field-name" }, label({ for: `${titleID}-name` }, "recordName"), span({ class: "muted small" }, "optional")),
-            input({ id: `${titleID}-name`, class: "mono", placeholder: "made by the server", autocomplete: "off", spellcheck: "false", value: newName.peek(), oninput: (event) => (newName.value = event.target.value) })) : null,
-          fields.value.map((field) => fieldRow({ field, record: record.peek(), draft, problems, change, isReadOnly: Boolean(denied()), name: name ?? null })),
+            input({ id: `${titleID}-name`, class: "mono", placeholder: "made by the server", autocomplete: "off", spellcheck: "false", readOnly: () => isSaving.value, value: newName.peek(), oninput: (event) => (newName.value = event.target.value) })) : null,
+          fields.value.map((field) => fieldRow({ field, record, turn, draft, problems, change, isReadOnly: Boolean(denied()), name: name ?? null })),
         ]);
       },
       () => (record.value && fields.value.length === 0 ? p({ class: "muted" }, "This type has no fields.") : null),
       () => (record.value?.created ? metadata(record.value) : null)),
     footer({ class: () => ["pane-foot", isDirty.value && "dirty"], hidden: () => loaded.error.value?.code === "NOT_FOUND" && !record.value },
       span({ class: "muted small", role: "status" }, () => denied() ?? (Object.keys(problems.value).length ? `${Object.keys(problems.value)[0]} needs another look` : changed.value.length ? `${plural(changed.value.length, "field")} changed` : "")),
-      () => (isDirty.value && name !== null ? button({ label: "Discard", onclick: reset }) : null),
+      () => (isDirty.value && name !== null ? button({ label: "Discard", onclick: reset, denied: () => (isSaving.value ? "They are being saved." : null) }) : null),
       button({ label: "Save", kind: "primary", type: "submit", form: `${titleID}-form`, busy: () => isSaving.value, title: "Save (Ctrl+S)",
         denied: () => denied() ?? (name !== null && !isDirty.value ? "Nothing changed." : Object.values(problems.value)[0] ?? null) })));
 }
 
 /** @param {any} options */
-function fieldRow({ field, record, draft, problems, change, isReadOnly, name }) {
+function fieldRow({ field, record, turn, draft, problems, change, isReadOnly, name }) {
   const id = uniqueID();
   const isEncrypted = parseType(field.type).isEncrypted;
-  const initial = field.name in draft.peek() ? draft.peek()[field.name] : (record.fields[field.name]?.value ?? null);
   const version = signal(0);
-  let value = initial;
-  const isSet = signal(initial !== null);
+  let value = draft.peek()[field.name];
+  const isSet = signal(value !== undefined && value !== null);
+  effect(() => {
+    void turn.value;
+    const loaded = record.value?.fields[field.name]?.value ?? null;
+    if (field.name in untracked(() => draft.value)) return;
+    value = loaded;
+    isSet.value = value !== null;
+    version.value = untracked(() => version.value) + 1;
+  });
   const take = (next, problem) => {
     value = next;
     isSet.value = next !== null;
@@ -229,7 +246,7 @@ function fieldRow({ field, record, draft, problems, change, isReadOnly, name }) 
         void version.value;
         return untracked(() => isEncrypted
           ? span({ class: "muted" }, acting.peek() ? "•••••• Hidden while you act as a user." : "Encrypted fields are kept in private databases only.")
-          : valueEditor({ type: field.type, value, onchange: take, isReadOnly, label: field.name, id, context: { recordType: record.recordType, fieldName: field.name, recordName: name } }));
+          : valueEditor({ type: field.type, value, onchange: take, isReadOnly, label: field.name, id, context: { recordType: record.peek().recordType, fieldName: field.name, recordName: name } }));
       },
       () => (problems.value[field.name] ? p({ class: "field-error" }, problems.value[field.name]) : null)));
 }

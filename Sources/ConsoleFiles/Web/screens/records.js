@@ -7,7 +7,7 @@ import { asRequestError, resource } from "../core/resource.js";
 import { address, here, place, recordsHere, setParams } from "../core/router.js";
 import { denial } from "../core/session.js";
 import { schema, schemaState } from "../core/context.js";
-import { draftAt, draftKey } from "../core/recorddrafts.js";
+import { draftAt, draftHome, draftKey } from "../core/recorddrafts.js";
 import { useKeys } from "../core/keys.js";
 import { count, plural } from "../core/format.js";
 import { allFields, fieldLabel, hasIndex, indexNames, parseType, systemFields } from "../core/schema.js";
@@ -220,7 +220,7 @@ function tableColumns(type, names, sort) {
         text, span({ class: "sort-mark", "aria-hidden": "true" }, direction === "ascending" ? "↑" : direction === "descending" ? "↓" : "")) : text };
   };
   return [
-    { label: "recordName", cell: (row) => [code(row.recordName), () => (draftAt(draftKey(row.recordName)) ? span({ class: "draft-dot", title: "Has edits that are not saved" }, span({ class: "hidden-text" }, " not saved")) : null)], class: "name", ...head("recordName", "recordName", hasIndex(recordID, "SORTABLE")) },
+    { label: "recordName", cell: (row) => [code(row.recordName), () => (draftAt(draftKey(draftHome(), row.recordName)) ? span({ class: "draft-dot", title: "Has edits that are not saved" }, span({ class: "hidden-text" }, " not saved")) : null)], class: "name", ...head("recordName", "recordName", hasIndex(recordID, "SORTABLE")) },
     ...names.filter((name) => name !== "recordName").map((name) => {
       const field = (fields.find((each) => fieldLabel(each.name) === name));
       const shown = systemFields.find((each) => each.label === name) ? systemCell(name) : (row) => cell(row.fields[name]);
