@@ -238,6 +238,45 @@ def test_a_record_of_one_database_is_not_edited_in_another(ada, open_page):
     assert ada.container.lookup("same")["fields"]["text"]["value"] == "public"
 
 
+def test_private_edits_end_with_the_time_as_their_user(ada, open_page):
+    for name in ("mine", "other"):
+        ada.save(name, {"text": "hello"})
+    page = open_page(ada.container.address("records", type="Note", db="private", record="mine"))
+    pane, question = page.get_by_role("complementary"), page.get_by_role("alertdialog", name="Stop without saving?")
+
+    def edit():
+        act_as(page, ada.name, write=True)
+        page.get_by_role("link", name="mine").click()
+        pane.get_by_role("textbox", name="text").fill("for ada alone")
+        page.get_by_role("link", name="other").click()
+        expect(page.get_by_role("link", name=re.compile("mine.*not saved"))).to_be_visible()
+        assert "for ada alone" in kept()
+
+    def kept():
+        return page.evaluate("JSON.stringify(sessionStorage) + JSON.stringify(localStorage)")
+
+    edit()
+    page.reload()
+    expect(page.get_by_role("link", name=re.compile("mine.*not saved"))).to_be_visible()
+    banner(page).get_by_role("button", name="Stop").click()
+    question.get_by_role("button", name="Cancel").click()
+    expect(banner(page)).to_be_visible()
+    assert "for ada alone" in kept()
+    banner(page).get_by_role("button", name="Stop").click()
+    question.get_by_role("button", name="Discard changes").click()
+    expect(banner(page)).to_have_count(0)
+    assert "for ada alone" not in kept()
+    # Also where it ends elsewhere.
+    page.goto(ada.container.address("records", type="Note", db="private"))
+    edit()
+    server = ada.container.server
+    [one] = [each for each in server.call("GET", "/admin/1/act-as")["acting"] if each["user"] == ada.name]
+    server.call("DELETE", "/admin/1/act-as", id=one["id"])
+    page.get_by_role("button", name="Query Records").click()
+    expect(banner(page)).to_have_count(0)
+    assert "for ada alone" not in kept()
+
+
 def test_production_says_how_acting_is_switched_on(ada, open_page):
     page = open_page(ada.container.address("preferences", "production"))
     page.get_by_role("main").get_by_role("button", name="Act as User…").click()

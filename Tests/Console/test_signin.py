@@ -49,6 +49,30 @@ def test_an_ended_session_keeps_what_was_entered(restaurants, open_page):
     assert restaurants.lookup("osteria")["fields"]["name"]["value"] == "Changed"
 
 
+def test_nothing_that_was_edited_stays_after_signing_out(restaurants, open_page):
+    restaurants.save("Restaurant", {"name": "Osteria"}, "osteria")
+    page = open_page(restaurants.address("records", type="Restaurant", record="osteria"), state=None)
+
+    def sign_in():
+        page.get_by_label("Name").fill("maria")
+        page.get_by_label("Password").fill(PASSWORD)
+        page.keyboard.press("Enter")
+
+    sign_in()
+    name = page.get_by_role("complementary").get_by_label("name", exact=True)
+    name.fill("only typed")
+    for answer in ("Cancel", "Discard changes"):
+        expect(name).to_have_value("only typed")
+        page.get_by_title("Account").click()
+        page.get_by_role("button", name="Sign out").click()
+        page.get_by_role("alertdialog", name="Sign out without saving?").get_by_role("button", name=answer).click()
+    expect(page.get_by_role("heading", name="Sign in to Zonekeeper")).to_be_visible()
+    assert "only typed" not in page.evaluate("JSON.stringify(sessionStorage) + JSON.stringify(localStorage)")
+    page.goto(restaurants.address("records", type="Restaurant", record="osteria"))
+    sign_in()
+    expect(name).to_have_value("Osteria")
+
+
 def test_a_link_that_is_opened_where_the_console_is_open_signs_in(server, open_page):
     page = open_page(state=None)
     expect(page.get_by_role("heading", name="Sign in to Zonekeeper")).to_be_visible()

@@ -1,6 +1,7 @@
 /** The console: finds out who is signed in, and shows the screen that the address names. */
 import { computed, effect, root, untracked } from "./core/signal.js";
 import { html, mount } from "./core/dom.js";
+import { neverActing } from "./core/acting.js";
 import { call, signInAgain } from "./core/api.js";
 import { address, place } from "./core/router.js";
 import { containers } from "./core/context.js";
@@ -86,6 +87,7 @@ async function begin() {
     } catch (error) {
       const failure = asRequestError(error);
       if (!failure.needsSignIn) return void mount(app, () => html.main({ class: "sign-in" }, errorBox(failure, { title: "The console cannot start", retry: () => location.reload() })));
+      neverActing();
     }
   }
   // The secret goes from the address at once, so that it is in no history.

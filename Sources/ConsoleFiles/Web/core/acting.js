@@ -9,12 +9,16 @@ import { place } from "./router.js";
  *     write: boolean, expires: number, own: boolean}} Acting
  */
 
-const all = signal(/** @type {Acting[]} */ ([]));
+/** Not known before the server was asked. */
+const all = signal(/** @type {Acting[] | undefined} */ (undefined));
 /** @param {{container: string | null, environment: string}} at */
-const lasting = (at) => all.value.find((each) => each.container === at.container && each.environment === at.environment && each.expires > now.value) ?? null;
+const lasting = (at) => all.value?.find((each) => each.container === at.container && each.environment === at.environment && each.expires > now.value) ?? null;
 
 /** The person's time as a user of the place where the page is; `null` where there is none. */
 export const acting = computed(() => lasting(place.value));
+
+/** The ids of all times that last, with spaces between; `undefined` as long as they are not known. */
+export const lastingIDs = computed(() => all.value?.filter((each) => each.expires > now.value).map(({ id }) => id).join(" "));
 
 /** Whole minutes that are left of it. */
 export const minutesLeft = computed(() => (acting.value ? Math.max(1, Math.ceil((acting.value.expires - now.value) / 60000)) : 0));
@@ -35,6 +39,9 @@ async function load() {
   if (answer) all.value = answer.acting.filter((each) => each.own);
 }
 
+/** For who is not signed in, or may not act as anybody. */
+export const neverActing = () => (all.value = []);
+
 /** @param {{user: string, reason: string, write: boolean}} wish */
 export async function beginActing(wish) {
   const { container, environment } = place.peek();
@@ -49,11 +56,11 @@ export async function stopActing() {
     // It ended by itself meanwhile.
     if (error.status !== 404) throw error;
   });
-  all.value = all.peek().filter((each) => each.id !== id);
+  all.value = all.peek()?.filter((each) => each.id !== id);
 }
 
 actAs.id = (at) => {
-  const found = all.peek().find((each) => each.container === at.container && each.environment === at.environment && each.expires > Date.now());
+  const found = all.peek()?.find((each) => each.container === at.container && each.environment === at.environment && each.expires > Date.now());
   return found?.id;
 };
 actAs.refused = loadActing;

@@ -1,5 +1,9 @@
-/** Edits of records that are not saved, by place and record: they outlast a refresh and an expired sign-in. */
-import { acting } from "./acting.js";
+/**
+ * Edits of records that are not saved, by place and record: they outlast a refresh and an expired sign-in. Those of
+ * private records end with the time as their user.
+ */
+import { effect, root } from "./signal.js";
+import { acting, lastingIDs } from "./acting.js";
 import { place } from "./router.js";
 import { keptInTab } from "./store.js";
 
@@ -8,16 +12,30 @@ import { keptInTab } from "./store.js";
  * @typedef {{values: Record<string, any>, base: Record<string, any>, tag?: string}} Draft
  */
 
-const drafts = keptInTab("drafts", /** @type {Record<string, Draft>} */ ({}));
+const drafts = keptInTab("edits", /** @type {Record<string, Draft>} */ ({}));
 
 /** Where edits of the place's records are kept: those of private records apart, and from those of public ones. */
 export function draftHome() {
   const { container, environment, params } = place.value;
-  return [container, environment, ...(params.db === "private" ? [acting.value?.userRecordName, params.zone] : [])];
+  return { container, environment, ...(params.db === "private" ? { acting: acting.value?.id ?? "", zone: params.zone } : {}) };
 }
 
-/** @param {any[]} home @param {string | null} name null for a new record @param {string} [type] of a new one */
-export const draftKey = (home, name, type) => JSON.stringify([...home, name, ...(name === null ? [type] : [])]);
+/** @param {ReturnType<typeof draftHome>} home @param {string | null} name null for a new record @param {string} [type] of a new one */
+export const draftKey = (home, name, type) => JSON.stringify({ ...home, name, type });
+
+/** @param {(acting: string) => boolean} isMeant */
+const privateKeys = (isMeant) => Object.keys(drafts.peek()).filter((key) => {
+  const { acting: id } = JSON.parse(key);
+  return id !== undefined && isMeant(id);
+});
+
+/** How many records have edits that would end with a time as a user. @param {string} acting its id */
+export const draftsOfActing = (acting) => privateKeys((id) => id === acting).length;
+
+root(() => effect(() => {
+  const lasting = lastingIDs.value?.split(" ");
+  if (lasting) privateKeys((id) => !lasting.includes(id)).forEach(dropDraft);
+}));
 
 /** What is edited, and not saved. @param {string} key @returns {Draft | undefined} */
 export const draftAt = (key) => drafts.value[key];
@@ -30,7 +48,9 @@ export function setDraft(key, { values, base, tag }) {
 }
 
 /** @param {string} key */
-export const dropDraft = (key) => setDraft(key, { values: {}, base: {} });
+export function dropDraft(key) {
+  setDraft(key, { values: {}, base: {} });
+}
 
 /** @param {any} a @param {any} b */
 const isEqual = (a, b) => JSON.stringify(a) === JSON.stringify(b);

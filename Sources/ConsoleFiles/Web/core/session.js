@@ -1,7 +1,7 @@
 /** Who is signed in, and what they may do. */
 import { computed, signal } from "./signal.js";
 import { call, csrfToken } from "./api.js";
-import { acting, actingKnown, loadActing } from "./acting.js";
+import { acting, actingKnown, loadActing, neverActing } from "./acting.js";
 import { place } from "./router.js";
 
 /**
@@ -27,6 +27,7 @@ export function take(next) {
   // An admin may do everything; only others need the list.
   if (next.role !== "admin" && leastRoles.peek().size === 0) rolesLoading = loadRoles().catch(() => {});
   if (next.role === "admin") void loadActing();
+  else neverActing();
   return next;
 }
 

@@ -3,11 +3,13 @@ import { signal } from "../core/signal.js";
 import { html } from "../core/dom.js";
 import { call } from "../core/api.js";
 import { acting, beginActing, minutesLeft, stopActing } from "../core/acting.js";
+import { draftsOfActing } from "../core/recorddrafts.js";
 import { asRequestError, resource } from "../core/resource.js";
 import { navigate, place } from "../core/router.js";
 import { denial } from "../core/session.js";
+import { plural } from "../core/format.js";
 import { button, checkbox, empty, textField, toast, uniqueID } from "./parts.js";
-import { openForm } from "./dialog.js";
+import { confirm, openForm } from "./dialog.js";
 import { icon } from "./icon.js";
 
 const { datalist, div, option, p, span, strong } = html;
@@ -39,8 +41,11 @@ export function openActAs(user = "") {
   });
 }
 
-/** Stops, and leaves what only the user may see. */
+/** Stops, and leaves what only the user may see: nothing of it stays in the browser. */
 export async function stopActingHere() {
+  const { id = "", user = "" } = acting.peek() ?? {};
+  const edited = draftsOfActing(id);
+  if (edited && !(await confirm({ title: "Stop without saving?", action: "Discard changes", text: `${plural(edited, "record")} of ${user} changed.` }))) return;
   try {
     await stopActing();
     toast("You are yourself again");

@@ -6,10 +6,10 @@ import { address, navigate, place } from "../core/router.js";
 import { reloadSession, session, take } from "../core/session.js";
 import { containers } from "../core/context.js";
 import { asRequestError, resource } from "../core/resource.js";
-import { hasLetterKeys, theme } from "../core/store.js";
+import { forgetTab, hasLetterKeys, keepsInTab, theme } from "../core/store.js";
 import { presentKeys, useKeys } from "../core/keys.js";
 import { button, checkbox, messages, textField, timeAgo, toast } from "./parts.js";
-import { menuButton, menuGroup, menuItem, openDialog, openForm, showSecret } from "./dialog.js";
+import { confirm, menuButton, menuGroup, menuItem, openDialog, openForm, showSecret } from "./dialog.js";
 import { icon, mark } from "./icon.js";
 import { alertBell } from "./alerts.js";
 import { actAsDenial, actingBanner, openActAs } from "./actas.js";
@@ -117,12 +117,17 @@ function accountMenu() {
       menuGroup(),
       button({ label: "Change password…", kind: "plain", onclick: changePassword }),
       button({ label: "Token for the command line…", kind: "plain", onclick: makeToken }),
-      button({ label: "Sign out", kind: "plain", onclick: async () => {
-        await call("POST /admin/1/console/sign-out", { isSignIn: true }).catch(() => {});
-        location.assign("/console/");
-      } }),
+      button({ label: "Sign out", kind: "plain", onclick: signOut }),
     ],
   });
+}
+
+/** Ends the session; nothing that was edited stays in the browser. */
+async function signOut() {
+  if (keepsInTab() && !(await confirm({ title: "Sign out without saving?", action: "Discard changes", text: "Edits of records or of the schema are not saved yet." }))) return;
+  await call("POST /admin/1/console/sign-out", { isSignIn: true }).catch(() => {});
+  forgetTab();
+  location.assign("/console/");
 }
 
 /** The person's own password; all their other sessions end. */

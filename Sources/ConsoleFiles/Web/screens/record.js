@@ -33,7 +33,7 @@ narrow.addEventListener("change", () => (isAlone.value = narrow.matches));
  */
 export function recordPane({ name, type: newType, close, changes }) {
   const [at, opened, home] = [recordsHere(), here.peek(), untracked(draftHome)];
-  const key = draftKey(home, name, newType);
+  const key = draftKey(home, name, name === null ? newType : undefined);
   // Who saves may go on to another record before the answer is there.
   let isOpen = true;
   onCleanup(() => (isOpen = false));
