@@ -289,7 +289,7 @@ extension Entry: WireEncodable, WireDecodable {
 }
 
 extension WireReader {
-    /// A term, or an index of a log. No cluster comes near 2^62 of either, and what comes after one must be a number, too.
+    /// A term, or an index of a log, below 2^62, which no cluster comes near: what comes after is to be a number, too.
     fileprivate mutating func position() throws(WireError) -> UInt64 {
         let number = try unsigned()
         guard number < 1 << 62 else { throw .malformed }

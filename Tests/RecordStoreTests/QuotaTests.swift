@@ -184,8 +184,9 @@ struct QuotaTests {
     @Test("what fits does not depend on how commands are grouped, also behind a schema with a new index")
     func grouping() throws {
         var wide = Fixture.schema
-        let place = try #require(wide.types[0].fields.firstIndex { $0.name == "plain" })
-        wide.types[0].fields[place].indexes = .searchable
+        let type = try #require(wide.types.firstIndex { $0.name == "Note" })
+        let field = try #require(wide.types[type].fields.firstIndex { $0.name == "plain" })
+        wide.types[type].fields[field].indexes = .searchable
         let text = [("plain", FieldValue.string("one two three four five six"))] as [(String, FieldValue?)]
         let batch = RecordCommand.modifyRecords(
             ModifyRecords(

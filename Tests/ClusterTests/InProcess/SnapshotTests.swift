@@ -60,7 +60,7 @@ extension WaitingClusterSuites {
             for id in narrow { disks[Int(id) - 1].isNarrow.store(false, ordering: .releasing) }
             let witness = try cluster.node(others[0])
             let hash = try await witness.router.submit(.hashState, to: group, by: witness.deadline())
-            try await yieldUntil { try await node.stateHashes(of: group).contains { $0.hash == hash } }
+            try await yieldUntil { await isAt(hash, of: group, on: node) }
             try await yieldUntil { await node.isReady(node.status()) }
             try await cluster.shutDown()
         }
@@ -224,10 +224,15 @@ extension WaitingClusterSuites {
             Issue.record("the log still has entry \(early) of group \(group)")
         }
 
+        /// Whether the node's replica has recorded the hash; its database may be exchanged just now.
+        private func isAt(_ hash: [UInt8], of group: GroupID, on node: ClusterNode) async -> Bool {
+            await ((try? node.stateHashes(of: group)) ?? []).contains { $0.hash == hash }
+        }
+
         /// Waits until the node's replica has recorded the hash.
         private func expect(_ hash: [UInt8], of group: GroupID, on node: ClusterNode) async throws {
             for _ in 0..<2_000 {
-                if try await node.stateHashes(of: group).contains(where: { $0.hash == hash }) { return }
+                if await isAt(hash, of: group, on: node) { return }
                 _ = try? await node.refreshDirectory()
             }
             Issue.record("the replica never came to the state of the others")
