@@ -239,4 +239,33 @@ final class ShardDatabaseTests {
         try again.close()
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder).filter { $0.hasSuffix("-unsynced") } == [])
     }
+
+    @Test("what comes while the connections are closed fails, and has no connection taken away")
+    func usedWhileClosed() throws {
+        for round in 0..<50 {
+            let path = folder + "/closed-\(round).sqlite"
+            let database = try ShardDatabase.open(path: path) { try $0.execute(sql: "CREATE TABLE t (a INTEGER)") }
+            let (begun, ended) = (DispatchSemaphore(value: 0), DispatchGroup())
+            for number in 0..<4 {
+                ended.enter()
+                Thread {
+                    var count = 0
+                    do {
+                        while true {
+                            if number == 0 { _ = try database.checkpoint() }
+                            _ = try database.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM t") }
+                            count += 1
+                            if count == 1 { begun.signal() }
+                        }
+                    } catch {
+                        #expect((error as? DatabaseError)?.resultCode == .SQLITE_MISUSE, "\(error)")
+                    }
+                    ended.leave()
+                }.start()
+            }
+            for _ in 0..<4 { begun.wait() }
+            try database.close()
+            ended.wait()
+        }
+    }
 }

@@ -16,6 +16,7 @@ package final class ShardDatabase: Sendable {
     private let checkpointer: DatabaseQueue
     private let walFrames: WALFrames
     private let syncHasFailed = Atomic(false)
+    private let uses = Monitor(Uses())
 
     /// The format of the file as a whole; the tables inside have versions of their own.
     private static let format = "1"
@@ -92,7 +93,7 @@ package final class ShardDatabase: Sendable {
     ///   `ShardDatabaseError.failedSync` where a WAL that starts over could not be synced.
     package func write<Result>(_ body: (Database) throws -> Result) throws -> Result {
         do {
-            return try pool.write(body)
+            return try use { try pool.write(body) }
         } catch let error as DatabaseError where error.extendedResultCode == .SQLITE_IOERR_FSYNC {
             throw syncFailed()
         }
@@ -100,7 +101,7 @@ package final class ShardDatabase: Sendable {
 
     /// Runs `body` on a reader, in a snapshot taken at its first statement; waits while all readers are busy.
     package func read<Result>(_ body: (Database) throws -> Result) throws -> Result {
-        try pool.read(body)
+        try use { try pool.read(body) }
     }
 
     /// The same, cancellable. SQLite checks every thousand steps or so of a statement, and not between statements.
@@ -108,7 +109,7 @@ package final class ShardDatabase: Sendable {
     package func read<Result>(
         while isWanted: @escaping () -> Bool, _ body: (Database) throws -> Result
     ) throws -> Result {
-        try pool.read { db in
+        try read { db in
             guard isWanted() else { throw ShardDatabaseError.readEnded }
             return try ReadCancellation(isWanted).watch(db) { try body(db) }
         }
@@ -130,13 +131,13 @@ package final class ShardDatabase: Sendable {
     /// - Returns: true when everything committed before the call is in the file and durable; false when a reader's
     /// snapshot held some of it back, and a later call is needed.
     package func checkpoint() throws -> Bool {
-        try checkpointer.writeWithoutTransaction { db in try passiveCheckpoint(db) }
+        try onCheckpointer { db in try passiveCheckpoint(db) }
     }
 
     /// As `checkpoint`, then cuts the WAL file to nothing. Blocks the writer and waits for readers: for idle or huge
     /// ones.
     package func truncateWAL() throws -> Bool {
-        try checkpointer.writeWithoutTransaction { db in
+        try onCheckpointer { db in
             // The writer goes on meanwhile; again until little is left for which it has to wait.
             for _ in 0..<4 {
                 let before = walFrames.count
@@ -195,16 +196,39 @@ package final class ShardDatabase: Sendable {
     /// - Throws: `ShardDatabaseError.heldByReaders`, which a later try may not meet; `.system`, `.damagedCopy` and
     ///   `.failedSync`; `DatabaseError` where the database cannot be read.
     package func copy(to destination: String) throws {
-        try checkpointer.writeWithoutTransaction { db in
+        try onCheckpointer { db in
             guard try checkpointBetweenWrites(db) else { throw ShardDatabaseError.heldByReaders }
             try DatabaseFileCopy.copy(from: db, to: destination)
         }
     }
 
-    /// Closes all connections; reads and writes afterwards fail.
-    /// - Throws: `ShardDatabaseError.failedSync`, and closes nothing; `DatabaseError` where a read still runs.
+    private func onCheckpointer<Result>(_ body: (Database) throws -> Result) throws -> Result {
+        try use { try checkpointer.writeWithoutTransaction(body) }
+    }
+
+    /// How many use a connection, and whether none may any more.
+    private struct Uses {
+        var count = 0
+        var isClosed = false
+    }
+
+    /// Has connections stay open while the body runs: one that is closed meanwhile ends the process.
+    private func use<Result>(_ body: () throws -> Result) throws -> Result {
+        let isOpen = uses.withLock { uses in
+            if !uses.isClosed { uses.count += 1 }
+            return !uses.isClosed
+        }
+        guard isOpen else { throw DatabaseError(resultCode: .SQLITE_MISUSE, message: "\(path) is closed") }
+        defer { uses.update { $0.count -= 1 } }
+        return try body()
+    }
+
+    /// Closes all connections, once nothing runs on them; reads and writes afterwards fail.
+    /// - Throws: `ShardDatabaseError.failedSync`, and closes nothing; `DatabaseError` where SQLite cannot.
     package func close() throws {
         if syncHasFailed.load(ordering: .acquiring) { throw ShardDatabaseError.failedSync(path: path) }
+        uses.update { $0.isClosed = true }
+        uses.wait { $0.count == 0 ? () : nil }
         try checkpointer.close()
         try pool.close()
     }
