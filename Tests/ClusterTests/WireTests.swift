@@ -67,7 +67,8 @@ struct ClusterWireTests {
         .indexes(SchemaKey(container: "c", environment: .production), schemaVersion: 6),
         .keyValue(store, .get(keys: [])), .keyValue(store, .get(keys: ["a", "b"])), .keyValue(store, .list(after: nil)),
         .keyValue(store, .list(after: "k")), .keyValue(store, .changes(since: nil, limit: 5)),
-        .keyValue(store, .changes(since: "token", limit: 5)), .countsAsset([1, 2]), .level,
+        .keyValue(store, .changes(since: "token", limit: 5)),
+        .keyValue(store, .list(after: "k"), numbersAsStrings: true), .countsAsset([1, 2]), .level,
     ]
 
     @Test("reads", arguments: samples.indices)

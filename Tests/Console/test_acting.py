@@ -356,6 +356,67 @@ def test_preferences_are_edited_watched_exported_and_imported(ada, open_page, tm
     assert [each for each in ada.preferences("list", {})["values"] if each["key"] == "size"][0]["device"] == "console"
 
 
+def test_large_integers_and_far_dates_of_preferences_stay_exact(ada, open_page, tmp_path):
+    large, exact = 9007199254740993, "9007199254740993"
+    ada.set({"user": {"value": {"id": large, "name": "a"}}, "serial": large,
+             "far": {"type": "TIMESTAMP", "value": 9000000000000000001}})
+    page = open_page(ada.container.address("preferences"))
+    act_as(page, ada.name, write=True)
+    rows = page.get_by_role("table", name="Preferences")
+    expect(rows.get_by_role("row", name=re.compile("user"))).to_contain_text('{"id":' + exact + ',"name":"a"}')
+    expect(rows.get_by_role("row", name=re.compile("serial"))).to_contain_text(exact)
+    values = lambda: {each["key"]: each["value"]["value"] for each in ada.preferences("list", {})["values"]}
+
+    # What is beside it is changed.
+    dialog = page.get_by_role("dialog")
+    page.get_by_role("button", name="Edit user").click()
+    text = dialog.get_by_label("Value").input_value()
+    dialog.get_by_label("Value").fill(text.replace('"a"', '"b"'))
+    dialog.get_by_role("button", name="Save").click()
+    expect(rows).to_contain_text('{"id":' + exact + ',"name":"b"}')
+    assert values()["user"] == {"id": {"type": "INT64", "value": large}, "name": {"type": "STRING", "value": "b"}}
+
+    # A number that JavaScript reads as another one is refused, not saved.
+    page.get_by_role("button", name="Edit user").click()
+    dialog.get_by_label("Value").fill('{"id": ' + exact + "}")
+    expect(dialog).to_contain_text("A number beyond 9,007,199,254,740,991 is to be text")
+    expect(dialog.get_by_role("button", name="Save")).to_have_attribute("aria-disabled", "true")
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Edit serial").click()
+    dialog.get_by_label("Value").fill("9223372036854775808")
+    expect(dialog).to_contain_text("This is beyond 64 bits.")
+    dialog.get_by_label("Value").fill("9223372036854775807")
+    dialog.get_by_role("button", name="Save").click()
+    expect(rows.get_by_role("row", name=re.compile("serial"))).to_contain_text("9223372036854775807")
+    page.get_by_role("button", name="Edit far").click()
+    expect(dialog.get_by_label("Value")).to_have_value("9000000000000000001")
+    dialog.get_by_label("Value").fill("9000000000000000003")
+    dialog.get_by_role("button", name="Save").click()
+    expect(rows.get_by_role("row", name=re.compile("far"))).to_contain_text("9000000000000000003")
+    changed = values()
+    assert (changed["serial"], changed["far"]) == (9223372036854775807, 9000000000000000003)
+
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Export").click()
+    file = tmp_path / "p.json"
+    download.value.save_as(file)
+    kept = json.loads(file.read_text())
+    assert kept["user"]["value"]["id"] == {"type": "INT64", "value": exact}
+    ada.set({"user": "gone"})
+    expect(rows.get_by_role("row", name=re.compile("user"))).to_contain_text("gone")
+    for number, outcome in ((large, "A number beyond"), (exact, "3 keys: 0 new, 3 replaced.")):
+        kept["serial"] = {"type": "INT64", "value": number}
+        file.write_text(json.dumps(kept))
+        page.get_by_role("button", name="Import…").click()
+        page.get_by_label("File").set_input_files(file)
+        expect(dialog).to_contain_text(outcome)
+        if number == large:
+            page.keyboard.press("Escape")
+    dialog.get_by_role("button", name="Import").click()
+    expect(rows.get_by_role("row", name=re.compile("serial"))).to_contain_text(exact)
+    assert values() == {**changed, "serial": large}
+
+
 def test_25_preferences_change_live_on_another_node_after_one_was_killed(cluster, browser):
     first, second, _ = cluster.nodes
     ada = Ada(Container(first, "iCloud.com.example.live"))

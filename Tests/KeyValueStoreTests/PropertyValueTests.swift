@@ -9,9 +9,9 @@ import Wire
 struct PropertyValueTests {
     private func json(_ text: String) throws -> JSONValue { try JSONParser.parse(Array(text.utf8)) }
 
-    private func text(_ value: PropertyValue) -> String {
+    private func text(_ value: PropertyValue, numbersAsStrings: Bool = false) -> String {
         var writer = JSONWriter()
-        value.write(to: &writer)
+        value.write(to: &writer, numbersAsStrings: numbersAsStrings)
         return String(decoding: writer.bytes, as: UTF8.self)
     }
 
@@ -35,7 +35,10 @@ struct PropertyValueTests {
         for _ in 0..<300 {
             let value = random.value()
             #expect(try PropertyValue(decoding: value.encoded()) == value)
-            #expect(try PropertyValue(json: try json(text(value)), path: "value") == value, "\(text(value))")
+            for asStrings in [false, true] {
+                let text = text(value, numbersAsStrings: asStrings)
+                #expect(try PropertyValue(json: try json(text), path: "value") == value, "\(text)")
+            }
         }
     }
 
@@ -113,6 +116,27 @@ struct PropertyValueTests {
         #expect(text(.date(5)) == "{\"value\":5,\"type\":\"TIMESTAMP\"}")
     }
 
+    @Test("Numbers and dates are strings where that is asked for, at any depth, and are read from strings")
+    func numbersAsStrings() throws {
+        let large = PropertyValue.int64(9_007_199_254_740_993)
+        let cases: [(PropertyValue, String)] = [
+            (large, #"{"value":"9007199254740993","type":"INT64"}"#),
+            (.date(.min), #"{"value":"-9223372036854775808","type":"TIMESTAMP"}"#),
+            (.double(0.5), #"{"value":"0.5","type":"DOUBLE"}"#),
+            (.double(-.infinity), #"{"value":"-inf","type":"DOUBLE"}"#),
+            (.bool(true), #"{"value":true,"type":"BOOL"}"#), (.string("7"), #"{"value":"7","type":"STRING"}"#),
+            (
+                .array([.dictionary([.init(key: "id", value: large)])]),
+                #"{"value":[{"value":{"id":{"value":"9007199254740993","type":"INT64"}},"type":"DICTIONARY"}],"#
+                    + #""type":"ARRAY"}"#
+            ),
+        ]
+        for (value, expected) in cases {
+            #expect(text(value, numbersAsStrings: true) == expected)
+            #expect(try PropertyValue(json: try json(expected), path: "v") == value, "\(expected)")
+        }
+    }
+
     @Test("JSON that is no value is refused with the place")
     func refused() throws {
         let cases = [
@@ -120,7 +144,10 @@ struct PropertyValueTests {
             ("{\"value\":1,\"x\":2}", "v has the member 'x'"),
             ("{\"value\":1,\"type\":\"STRING\"}", "v is a number; STRING"),
             ("{\"value\":1.5,\"type\":\"INT64\"}", "whole number"),
-            ("{\"value\":\"5\",\"type\":\"TIMESTAMP\"}", "whole number"),
+            ("{\"value\":\"5.5\",\"type\":\"TIMESTAMP\"}", "whole number"),
+            ("{\"value\":\"9223372036854775808\",\"type\":\"INT64\"}", "whole number"),
+            ("{\"value\":\"five\",\"type\":\"INT64\"}", "v is a text that is not a number"),
+            ("{\"value\":\"\",\"type\":\"DOUBLE\"}", "not a number"),
             ("{\"value\":\"?\",\"type\":\"BYTES\"}", "base64"),
             ("{\"value\":1,\"type\":\"REFERENCE\"}", "v.type is 'REFERENCE'"),
             ("{\"value\":1,\"type\":2}", "v.type is a number"), ("[1,[null]]", "v[1][0] is null"),

@@ -4,7 +4,10 @@ import KeyValueStore
 import RecordModel
 
 /// Reads of the key-value sidecar, as the JSON that the edge passes on.
-enum KeyValueReader {
+struct KeyValueReader {
+    /// Whether INT64, DOUBLE and TIMESTAMP values are written as strings.
+    let numbersAsStrings: Bool
+
     /// Bytes of JSON after which a page of `list`, `changes` or `watch` ends. A page has one value at least.
     ///
     /// A value is at most 7 MB of JSON: 1 MB of text whose every byte is escaped by six, and 10,000 members. So every
@@ -20,29 +23,29 @@ enum KeyValueReader {
     )
 
     /// - Parameter secret: seals the feed's tokens; nil before the cluster has one.
-    static func answer(
+    func answer(
         _ read: ShardRead.KeyValueRead, of store: StoreKey, _ secret: @autoclosure () -> ClusterSecret?,
         in db: Database
     ) throws -> ReadAnswer {
         switch read {
         case .get(let keys): try get(keys, of: store, in: db)
         case .list(let after): try list(store, after: after, in: db)
-        case .usage: try usage(of: store, in: db)
+        case .usage: try Self.usage(of: store, in: db)
         case .changes(let since, let limit): try changes(of: store, since: since, limit: limit, secret(), in: db)
         }
     }
 
-    private static func get(_ keys: [String], of store: StoreKey, in db: Database) throws -> ReadAnswer {
-        var page = JSONPage(bytesMax: getBytesMax)
+    private func get(_ keys: [String], of store: StoreKey, in db: Database) throws -> ReadAnswer {
+        var page = JSONPage(bytesMax: Self.getBytesMax)
         _ = try KeyValueTables.get(keys, of: store, in: db) { entry in page.take { write(entry, to: &$0) } }
-        if page.isFull { return .refused(tooMuch) }
+        if page.isFull { return .refused(Self.tooMuch) }
         var writer = JSONWriter()
         writer.object { page.write("values", to: &$0) }
         return .found(ShardAnswer(writer.bytes))
     }
 
-    private static func list(_ store: StoreKey, after: String?, in db: Database) throws -> ReadAnswer {
-        var page = JSONPage(bytesMax: pageBytesMax)
+    private func list(_ store: StoreKey, after: String?, in db: Database) throws -> ReadAnswer {
+        var page = JSONPage(bytesMax: Self.pageBytesMax)
         let list = try KeyValueTables.list(store, after: after, in: db) { entry in
             page.take { write(entry, to: &$0) }
         }
@@ -68,10 +71,10 @@ enum KeyValueReader {
         return .found(ShardAnswer(writer.bytes))
     }
 
-    private static func changes(
+    private func changes(
         of store: StoreKey, since: String?, limit: Int, _ secret: ClusterSecret?, in db: Database
     ) throws -> ReadAnswer {
-        var rendered = JSONPage(bytesMax: pageBytesMax)
+        var rendered = JSONPage(bytesMax: Self.pageBytesMax)
         let feed = try KeyValueTables.changes(of: store, since: since, limit: limit, in: db) { change in
             rendered.take { write(change, to: &$0) }
         }
@@ -83,7 +86,7 @@ enum KeyValueReader {
             answer.expiry = reason
             return .found(answer)
         case .page(let page):
-            let token = sealed(page.token, secret)
+            let token = Self.sealed(page.token, secret)
             var writer = JSONWriter()
             writer.object { writer in
                 rendered.write("changes", to: &writer)
@@ -114,23 +117,23 @@ enum KeyValueReader {
         for (rule, amount) in amounts { writer.member(rule.name, integer: Int64(amount)) }
     }
 
-    private static func write(_ entry: KeyValueEntry, to writer: inout JSONWriter) {
+    private func write(_ entry: KeyValueEntry, to writer: inout JSONWriter) {
         writer.object { writer in
             writer.member("key", entry.key)
             writer.key("value")
-            entry.value.write(to: &writer)
+            entry.value.write(to: &writer, numbersAsStrings: numbersAsStrings)
             writer.member("version", entry.version.description)
             writer.member("modified", integer: entry.modified)
             if let device = entry.device { writer.member("device", device) }
         }
     }
 
-    private static func write(_ change: KeyValueChange, to writer: inout JSONWriter) {
+    private func write(_ change: KeyValueChange, to writer: inout JSONWriter) {
         writer.object { writer in
             writer.member("key", change.key)
             if let value = change.value {
                 writer.key("value")
-                value.write(to: &writer)
+                value.write(to: &writer, numbersAsStrings: numbersAsStrings)
             } else {
                 writer.member("deleted", true)
             }

@@ -18,9 +18,8 @@ extension ShardRead: WireCodable {
         case .zone(let zone, let version):
             writer.field(8, version)
             writer.field(5) { zone.encode(to: &$0) }
-        case .keyValue(let store, let read):
-            writer.field(6) { store.encode(to: &$0) }
-            writer.field(7) { read.encode(to: &$0) }
+        case .keyValue(let store, let read, let numbersAsStrings):
+            Self.write(store, read, numbersAsStrings: numbersAsStrings, to: &writer)
         case .databaseQuery(let query, let rendering):
             writer.field(9) { query.encode(to: &$0) }
             writer.field(3) { rendering.encode(to: &$0) }
@@ -47,6 +46,14 @@ extension ShardRead: WireCodable {
         }
     }
 
+    private static func write(
+        _ store: StoreKey, _ read: KeyValueRead, numbersAsStrings: Bool, to writer: inout WireWriter
+    ) {
+        if numbersAsStrings { writer.field(40, true) }
+        writer.field(6) { store.encode(to: &$0) }
+        writer.field(7) { read.encode(to: &$0) }
+    }
+
     /// What was read so far of a request: its parts come in the order in which they are written.
     private struct Parts {
         var version: UInt64 = 0
@@ -54,6 +61,7 @@ extension ShardRead: WireCodable {
         var databaseQuery: DatabaseQuery?
         var zoneChanges: ZoneChangesRequest?
         var store: StoreKey?
+        var numbersAsStrings = false
         var container: String?
 
         /// The container, and the environment that the field names.
@@ -84,7 +92,7 @@ extension ShardRead: WireCodable {
             case 6: parts.store = try reader.message()
             case 7:
                 guard let store = parts.store else { throw .missingField(6) }
-                read = .keyValue(store, try reader.message())
+                read = .keyValue(store, try reader.message(), numbersAsStrings: parts.numbersAsStrings)
             case 8: parts.version = try reader.unsigned()
             case 9: parts.databaseQuery = try reader.message()
             case 10: parts.zoneChanges = try reader.message()
@@ -104,6 +112,7 @@ extension ShardRead: WireCodable {
             case 37: read = .subscribers(try reader.message())
             case 38: read = try reader.bool() ? .hasSentCopies : nil
             case 39: read = try reader.parts { .versions($0, $1) }
+            case 40: parts.numbersAsStrings = try reader.bool()
             default: try reader.skip()
             }
         }

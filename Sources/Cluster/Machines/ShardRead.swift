@@ -31,8 +31,9 @@ package enum ShardRead: Sendable {
     case ledger(DatabaseKey)
     /// The `RecordOutcome` that a request got when it came first; nothing where its idempotency key is not remembered.
     case earlierOutcome(ModifyRecords)
-    /// A JSON object.
-    case keyValue(StoreKey, KeyValueRead)
+    /// A JSON object. With `numbersAsStrings`, INT64, DOUBLE and TIMESTAMP values are written as strings; a build that
+    /// does not know it writes numbers.
+    case keyValue(StoreKey, KeyValueRead, numbersAsStrings: Bool = false)
     /// `[Subscription]`: those of a user, whose private database it is, to databases of a scope. Without ids all.
     case subscriptions(SubscriptionsRead)
     /// A JSON object; as of key-value stores, the answer has a token, how many notifications it has, or why the token
@@ -65,7 +66,7 @@ package enum ShardRead: Sendable {
         case .indexes(let key, _): key.container
         case .usage(let request): request.container
         case .earlierOutcome(let command): command.zone.database.container
-        case .keyValue(let store, _): store.container
+        case .keyValue(let store, _, _): store.container
         case .subscriptions(let read): read.subscriber.container
         case .notifications(let read): read.subscriber.container
         case .logReader(let subscriber, _): subscriber.container

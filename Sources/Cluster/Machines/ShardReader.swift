@@ -92,7 +92,8 @@ struct ShardReader {
             Self.found(try UsageCounts.page(request, level: AppliedRow.level(of: db), in: db))
         case .ledger(let database): Self.found(try LedgerState(of: database, in: db))
         case .earlierOutcome(let command): .found(ShardAnswer(try earlierOutcome(of: command)))
-        case .keyValue(let store, let read): try KeyValueReader.answer(read, of: store, secret, in: db)
+        case .keyValue(let store, let read, let numbersAsStrings):
+            try KeyValueReader(numbersAsStrings: numbersAsStrings).answer(read, of: store, secret, in: db)
         case .subscriptions(let read):
             Self.found(
                 ShardList(

@@ -172,7 +172,7 @@ package enum PropertyValue: Hashable, Sendable, WireCodable {
 /// The types are STRING, BYTES (base64), INT64, DOUBLE, TIMESTAMP (milliseconds since 1970), BOOL, ARRAY and
 /// DICTIONARY, whose members have the same form. Input may leave the type out where the value shows it, and a string,
 /// number, Boolean or array may then stand without the object. Doubles that JSON has no number for are the strings
-/// `nan`, `inf` and `-inf`.
+/// `nan`, `inf` and `-inf`; the other numbers may be strings, too, where their type is stated.
 extension PropertyValue {
     /// The name of the value's type in JSON.
     package var typeName: String {
@@ -189,29 +189,29 @@ extension PropertyValue {
     }
 
     /// Writes `{"value": ..., "type": ...}`.
-    package func write(to writer: inout JSONWriter) {
+    /// - Parameter numbersAsStrings: whether INT64, DOUBLE and TIMESTAMP values are written as strings.
+    package func write(to writer: inout JSONWriter, numbersAsStrings: Bool = false) {
         writer.beginObject()
         writer.key("value")
         switch self {
         case .string(let text): writer.string(text)
         case .data(let bytes): writer.base64(bytes)
-        case .int64(let number), .date(let number): writer.integer(number)
+        case .int64(let number), .date(let number):
+            if numbersAsStrings { writer.string(String(number)) } else { writer.integer(number) }
+        case .double(let number) where !number.isFinite:
+            writer.string(number.isNaN ? "nan" : number < 0 ? "-inf" : "inf")
         case .double(let number):
-            if number.isFinite {
-                writer.number(number)
-            } else {
-                writer.string(number.isNaN ? "nan" : number < 0 ? "-inf" : "inf")
-            }
+            if numbersAsStrings { writer.string(number.description) } else { writer.number(number) }
         case .bool(let flag): writer.bool(flag)
         case .array(let members):
             writer.beginArray()
-            for member in members { member.write(to: &writer) }
+            for member in members { member.write(to: &writer, numbersAsStrings: numbersAsStrings) }
             writer.endArray()
         case .dictionary(let entries):
             writer.beginObject()
             for entry in entries {
                 writer.key(entry.key)
-                entry.value.write(to: &writer)
+                entry.value.write(to: &writer, numbersAsStrings: numbersAsStrings)
             }
             writer.endObject()
         }
@@ -272,6 +272,9 @@ extension PropertyValue {
         case ("DOUBLE", .string("inf")): return .double(.infinity)
         case ("DOUBLE", .string("-inf")): return .double(-.infinity)
         case ("TIMESTAMP", .integer(let milliseconds)): return .date(milliseconds)
+        case ("INT64", .string(let text)), ("DOUBLE", .string(let text)), ("TIMESTAMP", .string(let text)):
+            guard let number = JSONParser.parseNumber(text) else { throw bad(path, "is a text that is not a number") }
+            return try typed(number, as: type, path: path, depth: depth)
         case ("BOOL", .bool(let flag)): return .bool(flag)
         case ("ARRAY", .array(let members)): return try array(members, path: path, depth: depth)
         case ("DICTIONARY", .object(let members)): return try dictionary(members, path: path, depth: depth)

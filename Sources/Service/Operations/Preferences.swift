@@ -10,6 +10,8 @@ package struct Preferences: WatchedFeed {
     package let service: RecordService
     /// The container, the environment and the user whose preferences these are.
     package let store: StoreKey
+    /// Whether values of INT64, DOUBLE and TIMESTAMP come as strings.
+    package var numbersAsStrings = false
 
     package init(_ service: RecordService, _ store: StoreKey) {
         self.service = service
@@ -61,7 +63,8 @@ package struct Preferences: WatchedFeed {
     private func answer(
         to read: ShardRead.KeyValueRead, by deadline: Deadline
     ) async throws(RequestFailure) -> ShardAnswer {
-        try await service.cluster.answer(to: .keyValue(store, read), from: group, by: deadline)
+        try await service.cluster.answer(
+            to: .keyValue(store, read, numbersAsStrings: numbersAsStrings), from: group, by: deadline)
     }
 
     /// What became of a batch.

@@ -13,9 +13,11 @@ struct PreferenceRoutes {
     var deadline: Deadline
 
     func respond(
-        to action: KeyValueAction, watch: (_ limit: Int) -> PreferenceStream
+        to action: KeyValueAction, watch: (_ preferences: Preferences, _ limit: Int) -> PreferenceStream
     ) async throws(RequestFailure) -> Reply {
         let json = JSONValue.object(try body.jsonMembers())
+        var preferences = preferences
+        preferences.numbersAsStrings = try numbersAsStrings(json)
         switch action {
         case .get: return Reply(body: try await preferences.get(try keys(json), by: deadline))
         case .list: return Reply(body: try await preferences.list(after: try text(json, "after"), by: deadline))
@@ -28,9 +30,9 @@ struct PreferenceRoutes {
         case .watch where call.request.method == .get:
             let given = call.url["resultsLimit"].map { text in Int64(text).map(JSONValue.integer) ?? .string(text) }
             let token = call.lastEventID ?? call.url["syncToken"].flatMap { $0.isEmpty ? nil : $0 }
-            return try await watch(try limit(given)).events(since: token)
+            return try await watch(preferences, try limit(given)).events(since: token)
         case .watch:
-            return try await watch(try limit(json["resultsLimit"])).longPoll(
+            return try await watch(preferences, try limit(json["resultsLimit"])).longPoll(
                 since: try syncToken(json), seconds: try seconds(json["timeout"]))
         }
     }
@@ -52,6 +54,15 @@ struct PreferenceRoutes {
         case nil, .null?: return KeyValueTables.pageMax
         case .integer(let number)? where number > 0: return Int(min(number, Int64(KeyValueTables.pageMax)))
         default: throw .badRequest("resultsLimit: a whole number above 0 is expected")
+        }
+    }
+
+    /// As the body says, or the URL of a stream.
+    private func numbersAsStrings(_ json: JSONValue) throws(RequestFailure) -> Bool {
+        switch json["numbersAsStrings"] {
+        case nil, .null?: return call.url["numbersAsStrings"] == "true"
+        case .bool(let flag)?: return flag
+        default: throw .badRequest("numbersAsStrings: true or false is expected")
         }
     }
 
@@ -103,20 +114,23 @@ extension PreferenceRoutes {
                 writer.object("usage") { usage.write(to: &$0) }
             }
         case .conflict(let conflicts):
+            let numbersAsStrings = try numbersAsStrings(json)
             let error = ServiceError(.conflict, "a value was written meanwhile; see conflicts. Nothing was changed")
             return Reply(error, uuid: call.uuid) { writer in
-                writer.array("conflicts") { writer in for conflict in conflicts { write(conflict, to: &writer) } }
+                writer.array("conflicts") { writer in
+                    for conflict in conflicts { write(conflict, numbersAsStrings: numbersAsStrings, to: &writer) }
+                }
             }
         }
     }
 
-    private func write(_ conflict: KeyValueConflict, to writer: inout JSONWriter) {
+    private func write(_ conflict: KeyValueConflict, numbersAsStrings: Bool, to writer: inout JSONWriter) {
         writer.object { writer in
             writer.member("key", conflict.key)
             if let version = conflict.version { writer.member("version", version.description) }
             if let value = conflict.value {
                 writer.key("value")
-                value.write(to: &writer)
+                value.write(to: &writer, numbersAsStrings: numbersAsStrings)
             }
         }
     }

@@ -178,7 +178,7 @@ extension WebResponder {
                 let preferences = Preferences(context.service, admitted.store(in: route.target))
                 return try await PreferenceRoutes(
                     preferences: preferences, call: call, body: admitted.body, deadline: admitted.deadline
-                ).respond(to: action) { stream(of: preferences, call, route, admitted, limit: $0) }
+                ).respond(to: action) { stream(of: $0, call, route, admitted, limit: $1) }
             case .notifications(let action):
                 return try await NotificationRoutes(context.service, call, admitted, route)
                     .respond(to: action, by: admitted.deadline) { stream(of: $0, call, route, admitted, limit: $1) }

@@ -51,14 +51,14 @@ const stringEditor = ({ value, onchange, isReadOnly, id, label }) =>
   });
 
 /** @param {string} text */
-function integerProblem(text) {
+export function integerProblem(text) {
   if (!/^[+-]?\d+$/.test(text)) return "A whole number is needed.";
   const value = BigInt(text);
   return value >= -(2n ** 63n) && value < 2n ** 63n ? null : "This is beyond 64 bits.";
 }
 
 /** @param {string} text */
-const doubleProblem = (text) => (text.trim() !== "" && Number.isFinite(Number(text)) ? null : "A number is needed, such as -1.5 or 2e8.");
+export const doubleProblem = (text) => (text.trim() !== "" && Number.isFinite(Number(text)) ? null : "A number is needed, such as -1.5 or 2e8.");
 
 /** @param {EditorOptions} options @param {(text: string) => string | null} problem @param {string} mode */
 const numberEditor = ({ value, onchange, isReadOnly, id, label }, problem, mode) =>

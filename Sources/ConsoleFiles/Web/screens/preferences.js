@@ -10,6 +10,7 @@ import { useKeys } from "../core/keys.js";
 import { bytes, count, cut, plural, time } from "../core/format.js";
 import { actionsColumn, badge, button, empty, field, meter, screenHead, select, textField, timeAgo, toast, view } from "../elements/parts.js";
 import { confirm, openForm } from "../elements/dialog.js";
+import { doubleProblem, integerProblem } from "../elements/fields.js";
 import { needsActing } from "../elements/actas.js";
 import { table } from "../elements/table.js";
 
@@ -40,15 +41,31 @@ function size({ type, value }) {
 /** @param {{type: string, value: any}} entry @returns {number} */
 const memberSize = (entry) => (typeof entry.value === "object" ? 8 + size(entry) : Math.max(8, size(entry)));
 
-/** Without the types of members. @param {{type: string, value: any}} entry @returns {any} */
+/** As JSON without the types of members; numbers come as text. @param {{type: string, value: any}} entry @returns {string} */
 function plain({ type, value }) {
-  if (type === "ARRAY") return value.map(plain);
-  if (type === "DICTIONARY") return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, plain(each)]));
-  return value;
+  switch (type) {
+    case "ARRAY": return `[${value.map(plain).join(",")}]`;
+    case "DICTIONARY": return `{${Object.entries(value).map(([key, each]) => `${JSON.stringify(key)}:${plain(each)}`).join(",")}}`;
+    case "STRING":
+    case "BYTES": return JSON.stringify(value);
+    default: return String(value);
+  }
 }
 
 /** @param {{type: string, value: any}} entry */
-const shown = (entry) => (entry.type === "TIMESTAMP" ? time(entry.value) : typeof entry.value === "object" ? JSON.stringify(plain(entry)) : String(entry.value));
+const shown = (entry) => (entry.type === "TIMESTAMP" ? time(entry.value) : typeof entry.value === "object" ? plain(entry) : String(entry.value));
+
+/**
+ * Makes sure that no integer, at any depth, was changed as JavaScript read it: its numbers are exact to 2^53 only.
+ * @param {any} json a value with its type, or plain
+ */
+function requireExact(json) {
+  const { type, value } = json && typeof json === "object" && !Array.isArray(json) ? json : { type: "", value: json };
+  if (typeof value === "number" && type !== "DOUBLE" && Number.isInteger(value) && !Number.isSafeInteger(value)) {
+    throw new Error('A number beyond 9,007,199,254,740,991 is to be text with its type, such as {"type": "INT64", "value": "9007199254740993"}.');
+  }
+  if (value && typeof value === "object") Object.values(value).forEach(requireExact);
+}
 
 export function preferencesScreen() {
   return section(
@@ -122,7 +139,7 @@ async function everything(at, abort) {
   const values = [];
   let after;
   do {
-    const page = await call(listKeys, { place: at, signal: abort, body: { after } });
+    const page = await call(listKeys, { place: at, signal: abort, body: { after, numbersAsStrings: true } });
     values.push(...page.values);
     after = page.after;
   } while (after);
@@ -136,7 +153,7 @@ async function follow(at, take, isLive, abort) {
   while (!abort.aborted) {
     try {
       // The first pages are what there is; then each waits for something to happen.
-      const page = await call(watchKeys, { place: at, signal: abort, body: { syncToken, timeout: 20 } });
+      const page = await call(watchKeys, { place: at, signal: abort, body: { syncToken, timeout: 20, numbersAsStrings: true } });
       if (page.changes.length) take(page.changes, isLive.peek());
       if (!page.moreComing) isLive.value = true;
       syncToken = page.syncToken;
@@ -157,28 +174,42 @@ function parse(type, text) {
     case "STRING": return text;
     case "BYTES": atob(text); return text;
     case "BOOL": return text === "true";
-    case "INT64": {
-      if (!/^-?\d+$/.test(text.trim()) || !Number.isSafeInteger(Number(text))) throw new Error("A whole number is expected.");
-      return Number(text);
-    }
+    case "INT64": return integer(text.trim());
     case "DOUBLE": {
-      if (text.trim() === "" || Number.isNaN(Number(text))) throw new Error("A number is expected.");
+      if (["nan", "inf", "-inf"].includes(text.trim())) return text.trim();
+      const problem = doubleProblem(text);
+      if (problem) throw new Error(problem);
       return Number(text);
     }
     case "TIMESTAMP": {
+      if (/^-?\d{16,}$/.test(text.trim())) return integer(text.trim());
       if (Number.isNaN(Date.parse(text))) throw new Error("A date is expected, such as 2026-01-31T12:00:00Z.");
       return Date.parse(text);
     }
     default: {
       const value = JSON.parse(text);
       if (Array.isArray(value) !== (type === "ARRAY") || typeof value !== "object" || value === null) throw new Error(type === "ARRAY" ? "A JSON array is expected." : "A JSON object is expected.");
+      requireExact({ type, value });
       return value;
     }
   }
 }
 
+/** A whole number as the text that requests have. @param {string} text */
+function integer(text) {
+  const problem = integerProblem(text);
+  if (problem) throw new Error(problem);
+  return String(BigInt(text));
+}
+
 /** A value as it is edited. Members keep the form that states their types. @param {{type: string, value: any}} entry */
-const editable = ({ type, value }) => (type === "TIMESTAMP" ? new Date(value).toISOString() : typeof value === "object" ? JSON.stringify(value, null, 2) : String(value));
+const editable = ({ type, value }) => (type === "TIMESTAMP" ? dateText(value) : typeof value === "object" ? JSON.stringify(value, null, 2) : String(value));
+
+/** A date beyond those of JavaScript stays a number of milliseconds. @param {number | string} value */
+function dateText(value) {
+  const date = new Date(Number(value));
+  return Number.isNaN(date.getTime()) ? String(value) : date.toISOString();
+}
 
 /** @param {any} row @param {(writes: any[]) => Promise<void>} set */
 function edit(row, set) {
@@ -249,6 +280,7 @@ function load(rows, set) {
           const bad = Object.entries(json).find(([, value]) => !typeNames[value?.type] || value.value === undefined);
           if (typeof json !== "object" || json === null || Array.isArray(json)) throw new Error("An object with values by key is expected.");
           if (bad) throw new Error(`${bad[0]}: {"type": …, "value": …} is expected.`);
+          Object.values(json).forEach(requireExact);
           found.value = json;
         } catch (error) {
           problem.value = error.message;
