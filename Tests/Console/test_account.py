@@ -100,6 +100,40 @@ def test_a_token_for_the_command_line_is_seen_replaced_and_revoked(server, membe
     assert not works(secret)
 
 
+def test_a_sign_in_in_another_tab_lets_this_one_go_on_or_says_who_is_signed_in(server, member, open_page):
+    name, other = member("admin"), member("developer")
+    first = open_page(state=None)
+    sign_in(first, name)
+    expect(first.get_by_role("heading", name="Containers")).to_be_visible()
+    first.goto(server.url + "/console/~/development/users")
+    second = first.context.new_page()
+
+    def sign_in_there(name):
+        # As the page of the sign-in does; the browser has one cookie for all tabs.
+        second.goto(server.url + "/console/files/index.html")
+        answer = second.evaluate("""(body) => fetch("/admin/1/console/sign-in", { method: "POST", body: JSON.stringify(body),
+            headers: { "Content-Type": "application/json" } }).then((answer) => answer.json())""", {"name": name, "password": PASSWORD})
+        assert answer["name"] == name, answer
+
+    def make_user(user):
+        first.get_by_role("button", name="New User").first.click()
+        dialog = first.get_by_role("dialog")
+        dialog.get_by_label("Name", exact=True).fill(user)
+        dialog.get_by_role("button", name="Make user").click()
+
+    users = lambda: [user["name"] for user in server.call("GET", "/admin/1/users", after="tab-", limit=10)["users"]]
+    sign_in_there(name)
+    make_user("tab-ada")
+    expect(first.locator(".toast", has_text="Made tab-ada")).to_be_visible()
+    assert "tab-ada" in users()
+    # Nothing is done in somebody else's name: the page is loaded again, as theirs.
+    sign_in_there(other)
+    make_user("tab-bob")
+    expect(first.get_by_text("This needs the role admin; you are a developer.")).to_be_visible()
+    assert "tab-bob" not in users()
+    server.call("DELETE", "/admin/1/users", name="tab-ada")
+
+
 def test_users_are_found_by_the_beginning_of_their_name_and_signed_out(container, open_page):
     apps = {name: container.app(name) for name in ("search-rachel", "search-ralph", "search-sam")}
     page = open_page(container.address("users"))

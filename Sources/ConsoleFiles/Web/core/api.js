@@ -57,6 +57,13 @@ export function asRefresh(run) {
 export const signInAgain = { ask: () => Promise.reject(new Error("not ready")) };
 
 /**
+ * Finds out whether another tab began another session, which all tabs share; session.js sets it. `isTaken` says whether
+ * the page has the token of the session now, in place of the one that a request was sent with.
+ * @type {{isTaken: (sent: string) => Promise<boolean>}}
+ */
+export const otherTab = { isTaken: () => Promise.resolve(false) };
+
+/**
  * @typedef {{query?: Record<string, any>, body?: any, signal?: AbortSignal, isSignIn?: boolean, key?: string, isRefresh?: boolean,
  *     place?: {container: string | null, environment: string, database?: string}}} Options
  */
@@ -138,8 +145,8 @@ async function wait(error, milliseconds, abort) {
 }
 
 /**
- * Sends a request, once more after the session was renewed, and a read again where its connection ended, and as long
- * as the server says that it helps.
+ * Sends a request, once more after the session was renewed, here or in another tab, and a read again where its
+ * connection ended, and as long as the server says that it helps.
  * @param {string} operation the method and the path as `/openapi.json` has it, such as "GET /admin/1/users"
  * @param {Options} [given]
  */
@@ -150,6 +157,7 @@ export async function call(operation, given = {}) {
   const isRead = method === "GET" || /\/(query|lookup|changes|list|usage|validate)$/.test(path);
   const end = Date.now() + patienceMilliseconds;
   for (let attempt = 0; ; attempt += 1) {
+    const token = csrfToken.peek();
     try {
       return await send(method, address, options);
     } catch (error) {
@@ -158,6 +166,8 @@ export async function call(operation, given = {}) {
       const pause = Math.max(error.retryAfter ?? Infinity, 200);
       if ((error.needsSignIn || error.needsFreshSignIn) && attempt < 2 && !options.isSignIn) {
         await signInAgain.ask(error.needsFreshSignIn);
+      } else if (error.status === 403 && method !== "GET" && attempt === 0 && !options.isSignIn && (await otherTab.isTaken(token))) {
+        // The person signed in again in another tab, and the token was of the session before.
       } else if (isRead && error.status === 0 && attempt === 0) {
         // A connection may end just as it is used: the browser makes another one.
       } else if (isRead && Date.now() + pause < end) {

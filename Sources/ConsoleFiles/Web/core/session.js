@@ -1,6 +1,6 @@
 /** Who is signed in, and what they may do. */
 import { computed, signal } from "./signal.js";
-import { call, csrfToken } from "./api.js";
+import { RequestError, call, csrfToken, otherTab } from "./api.js";
 import { acting, actingKnown, loadActing, neverActing } from "./acting.js";
 import { place } from "./router.js";
 
@@ -37,6 +37,16 @@ export const rightsKnown = () => Promise.all([rolesLoading, actingKnown()]);
 
 /** Asks anew who is signed in. */
 export const reloadSession = async () => take(await call("GET /admin/1/console/me"));
+
+otherTab.isTaken = async (sent) => {
+  if (csrfToken.peek() !== sent) return true;
+  const me = await call("GET /admin/1/console/me", { isSignIn: true }).catch(() => null);
+  if (!me || me.csrfToken === sent) return false;
+  if (me.name === session.peek()?.name) return Boolean(take(me));
+  // The rest of the page is not for them.
+  location.reload();
+  throw new RequestError(403, { serverErrorCode: "ACCESS_DENIED", reason: `${me.name} signed in in another tab. Load the page again to go on as ${me.name}.` });
+};
 
 async function loadRoles() {
   const document = await call("GET /openapi.json");
