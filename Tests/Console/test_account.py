@@ -1,6 +1,7 @@
 """Accounts of the team and of users: passwords, sessions, tokens, and what each may look at."""
 
 import re
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from playwright.sync_api import expect
@@ -151,6 +152,37 @@ def test_users_are_found_by_the_beginning_of_their_name_and_signed_out(container
     query = {"query": {"recordType": "Users"}}
     assert "AUTHENTICATION" in apps["search-rachel"]("records/query", query)["serverErrorCode"]
     assert "AUTHENTICATION" not in str(apps["search-ralph"]("records/query", query))
+
+
+def test_a_late_page_of_users_is_not_added_to_what_was_searched_for_since(container, open_page):
+    page = open_page(container.address("cluster"))
+    held = []
+
+    def answer(route):
+        after = parse_qs(urlsplit(route.request.url).query).get("after", [""])[0]
+        pages = {"": (["anna"], "anna"), "bert": (["bob"], None)}
+        if after == "anna":
+            held.append(route)
+            return
+        names, following = pages.get(after, (["bert"], "bert"))
+        fulfill(route, names, following)
+
+    def fulfill(route, names, following):
+        users = [{"name": name, "created": 0} for name in names]
+        route.fulfill(json={"users": users, **({"next": following} if following else {})})
+
+    page.route("**/admin/1/users?*", answer)
+    page.get_by_role("link", name="Users").click()
+    rows = page.get_by_role("table", name="Users").locator("tbody tr")
+    expect(rows).to_contain_text(["anna"])
+    with page.expect_request("**/admin/1/users?*after=anna*"):
+        page.get_by_role("button", name="Load more").click()
+    page.get_by_label("Search by the beginning of a name").fill("b")
+    expect(rows).to_contain_text(["bert"])
+    with page.expect_response("**/admin/1/users?*after=anna*"):
+        fulfill(held[0], ["bert", "carl"], "carl")
+    page.get_by_role("button", name="Load more").click()
+    expect(rows).to_contain_text(["bert", "bob"])
 
 
 def test_what_stays_of_a_deleted_user_is_said(container, open_page):

@@ -112,6 +112,58 @@ def test_a_webhook_is_made_tested_told_of_a_record_and_deleted(restaurants, rece
     expect(page.get_by_text("No webhook yet")).to_be_visible()
 
 
+def test_a_form_sends_what_was_changed_in_it_and_leaves_the_rest(restaurants, receiver, open_page):
+    """Somebody else changes the same thing while a form is open: what was not touched in the form stays as they made it."""
+    server, place = restaurants.server, {"container": restaurants.name, "environment": "development"}
+    name = "meanwhile-" + restaurants.name.rsplit(".", 1)[-1]
+    server.call("POST", "/admin/1/administrators", {"name": name, "role": "admin", "password": PASSWORD})
+    server.call("POST", "/admin/1/users", {"name": name, "email": "old@example.com"})
+    token = server.call("POST", "/admin/1/tokens", {"kind": "api", "label": name, **place})["id"]
+    server.call("POST", "/admin/1/webhooks", {"name": "meanwhile", "url": receiver.url, "recordTypes": ["Restaurant"], "fields": ["name"], **place})
+    dialog = lambda: page.get_by_role("dialog")
+    of_name = lambda path, member: [each for each in server.call("GET", path)[member] if each["name"] == name][0]
+
+    page = open_page("/console/~/development/team")
+    more(page, name, "Change role…")
+    server.call("PATCH", "/admin/1/administrators", {"containers": [restaurants.name]}, name=name)
+    dialog().get_by_label("Role").select_option("viewer")
+    dialog().get_by_role("button", name="Save").click()
+    expect(page.get_by_role("row", name=re.compile(name))).to_contain_text("Viewer")
+    member = of_name("/admin/1/administrators", "administrators")
+    assert (member["role"], member["containers"]) == ("viewer", [restaurants.name])
+    # Where nothing was changed nothing is sent, and the list is read again.
+    more(page, name, "Change role…")
+    server.call("PATCH", "/admin/1/administrators", {"role": "developer"}, name=name)
+    dialog().get_by_role("button", name="Save").click()
+    expect(page.get_by_role("row", name=re.compile(name))).to_contain_text("Developer")
+
+    page.goto(restaurants.address("users"))
+    page.get_by_label("Search by the beginning of a name").fill(name)
+    more(page, name, "Edit…")
+    server.call("PATCH", "/admin/1/users", {"email": "new@example.com", "discoverable": True}, name=name)
+    dialog().get_by_label("Given name").fill("Ada")
+    dialog().get_by_role("button", name="Save").click()
+    expect(page.get_by_role("row", name=re.compile(name))).to_contain_text("new@example.com")
+    user = server.call("GET", "/admin/1/users", after=name[:-1], limit=1)["users"][0]
+    assert (user["givenName"], user["email"], user["discoverable"]) == ("Ada", "new@example.com", True)
+
+    page.goto(restaurants.address("access"))
+    page.get_by_role("row", name=re.compile(name)).get_by_role("button", name="Edit").click()
+    server.call("PATCH", "/admin/1/tokens", {"origins": ["https://app.example.com"]}, id=token)
+    dialog().get_by_label("Name").fill("Web app")
+    dialog().get_by_role("button", name="Save").click()
+    expect(page.get_by_role("row", name=re.compile("Web app"))).to_contain_text("https://app.example.com")
+
+    page.goto(restaurants.address("webhooks"))
+    more(page, "meanwhile", "Edit…")
+    server.call("PATCH", "/admin/1/webhooks", {"name": "meanwhile", "fields": [], **place})
+    dialog().get_by_label("Receiver").fill(receiver.url + "/other")
+    dialog().get_by_role("button", name="Save").click()
+    expect(page.get_by_role("row", name=re.compile("meanwhile"))).to_contain_text("/other")
+    [hook] = server.call("GET", "/admin/1/webhooks", **place)["webhooks"]
+    assert (hook["url"], hook["fields"], hook["recordTypes"]) == (receiver.url + "/other", [], ["Restaurant"])
+
+
 def test_an_earlier_schema_is_shown_and_restored_as_a_plan(container, open_page):
     container.schema(TYPE.format("Dish", "name STRING,"))
     container.schema(TYPE.format("Dish", "name STRING, price INT64,"))

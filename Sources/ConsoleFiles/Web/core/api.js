@@ -177,6 +177,13 @@ export async function call(operation, given = {}) {
   }
 }
 
+/**
+ * The values of a form that differ from those it began with: what was not touched may have changed elsewhere meanwhile.
+ * @param {Record<string, any>} before @param {Record<string, any>} now
+ */
+export const changed = (before, now) => Object.fromEntries(
+  Object.entries(now).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(before[name])));
+
 /** Sends a file to a URL that the server gave. @param {string} address @param {Blob} file */
 export async function upload(address, file) {
   const { pathname, search } = new URL(address, location.href);

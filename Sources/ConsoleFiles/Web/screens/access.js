@@ -1,7 +1,7 @@
 /** API Access: API tokens and sessions, server-to-server keys, how users sign in. */
 import { signal } from "../core/signal.js";
 import { html } from "../core/dom.js";
-import { call } from "../core/api.js";
+import { call, changed } from "../core/api.js";
 import { asRequestError, resource } from "../core/resource.js";
 import { address, place } from "../core/router.js";
 import { denial } from "../core/session.js";
@@ -61,14 +61,16 @@ function apiTokens() {
   };
   /** @param {any} token */
   const change = (token) => {
-    const values = { label: token.label, origins: (token.origins ?? []).join("\n") };
+    const before = { label: token.label, origins: token.origins ?? [] };
+    const values = { label: before.label, origins: before.origins.join("\n") };
     return openForm({
       title: `Edit ${token.label || token.id}`, submitLabel: "Save", body: () => [
         field({ label: "Name", isWide: true }, (attributes) => input({ ...attributes, value: values.label, ...bound(values, "label", { autofocus: true }) })),
         field({ label: "Allowed origins", hint: "One a line; empty: any program. It holds at once, on every node.", isWide: true }, (attributes) => textarea({ ...attributes, rows: "3", value: values.origins, ...bound(values, "origins") })),
       ],
       submit: async () => {
-        await call("PATCH /admin/1/tokens", { query: { id: token.id }, body: { label: values.label, origins: values.origins.split(/\s+/).filter(Boolean) } });
+        const body = changed(before, { label: values.label, origins: values.origins.split(/\s+/).filter(Boolean) });
+        if (Object.keys(body).length) await call("PATCH /admin/1/tokens", { query: { id: token.id }, body });
         list.reload();
         toast("Saved");
       },

@@ -1,7 +1,7 @@
 /** Settings: the team that works with the console. */
 import { signal } from "../core/signal.js";
 import { html } from "../core/dom.js";
-import { call } from "../core/api.js";
+import { call, changed } from "../core/api.js";
 import { resource } from "../core/resource.js";
 import { denial, reloadSession, session } from "../core/session.js";
 import { containers } from "../core/context.js";
@@ -49,8 +49,8 @@ export function teamScreen() {
 /** @param {any} member @param {() => void} reload */
 function edit(member, reload) {
   const values = { name: "", password: "" };
-  const role = signal(member?.role ?? "developer");
-  const only = signal(member?.containers ?? null);
+  const before = { role: member?.role ?? "developer", containers: member?.containers ?? null };
+  const [role, only] = [signal(before.role), signal(before.containers)];
   const toggle = (name, isOn) => (only.value = isOn ? [...(only.peek() ?? []), name] : (only.peek() ?? []).filter((each) => each !== name));
   return openForm({
     title: member ? member.name : "Add a member", submitLabel: member ? "Save" : "Add member",
@@ -64,10 +64,11 @@ function edit(member, reload) {
     ],
     submit: async () => {
       const rights = { role: role.peek(), containers: only.peek() };
-      if (member) await call("PATCH /admin/1/administrators", { query: { name: member.name }, body: rights });
-      else await call("POST /admin/1/administrators", { body: { name: values.name.trim(), ...rights, ...(values.password ? { password: values.password } : {}) } });
+      const body = changed(before, rights);
+      if (!member) await call("POST /admin/1/administrators", { body: { name: values.name.trim(), ...rights, ...(values.password ? { password: values.password } : {}) } });
+      else if (Object.keys(body).length) await call("PATCH /admin/1/administrators", { query: { name: member.name }, body });
       reload();
-      toast(member ? `${member.name} is a ${role.peek()} now` : `Added ${values.name.trim()}`);
+      toast(member ? `Saved ${member.name}` : `Added ${values.name.trim()}`);
     },
   });
 }

@@ -1,7 +1,7 @@
 /** Users: the accounts of the cluster. */
 import { signal } from "../core/signal.js";
 import { html } from "../core/dom.js";
-import { call } from "../core/api.js";
+import { call, changed } from "../core/api.js";
 import { asRequestError, resource } from "../core/resource.js";
 import { place } from "../core/router.js";
 import { denial } from "../core/session.js";
@@ -19,18 +19,21 @@ export function usersScreen() {
   const from = signal("");
   const rows = signal([]);
   const next = signal(undefined);
-  const first = resource((abort) => call("GET /admin/1/users", { query: { after: before(from.value), limit: pageSize }, signal: abort }).then((found) => {
-    const page = beginning(found, from.peek());
-    rows.value = page.users;
+  /** @param {string} prefix @param {string | undefined} after @param {AbortSignal} [abort] */
+  const ask = async (prefix, after, abort) => beginning(await call("GET /admin/1/users", { query: { after, limit: pageSize }, signal: abort }), prefix);
+  const take = (page, isFirst) => {
+    rows.value = isFirst ? page.users : [...rows.peek(), ...page.users];
     next.value = page.next;
     return page;
-  }));
+  };
+  const first = resource((abort) => ask(from.value, before(from.value), abort).then((page) => (abort.aborted ? page : take(page, true))));
   const moreError = signal(null);
+  /** The next page; nothing is taken where something else was asked for meanwhile. */
   const more = async () => {
     try {
-      const page = beginning(await call("GET /admin/1/users", { query: { after: next.peek(), limit: pageSize } }), from.peek());
-      rows.value = [...rows.peek(), ...page.users];
-      next.value = page.next;
+      const asked = first.data.peek();
+      const page = await ask(from.peek(), next.peek());
+      if (asked === first.data.peek()) take(page, false);
       moreError.value = null;
     } catch (error) {
       moreError.value = asRequestError(error);
@@ -77,8 +80,8 @@ const beginning = ({ users, next }, prefix) => ({ users: users.filter(({ name })
 
 /** @param {any} user @param {() => void} reload */
 function edit(user, reload) {
-  const values = { name: "", password: "", email: user?.email ?? "", givenName: user?.givenName ?? "", familyName: user?.familyName ?? "" };
-  const discoverable = signal(user?.discoverable ?? false);
+  const known = { email: user?.email ?? "", givenName: user?.givenName ?? "", familyName: user?.familyName ?? "", discoverable: user?.discoverable ?? false };
+  const values = { name: "", password: "", ...known };
   const text = (/** @type {keyof typeof values} */ name, label, rest = {}) => textField({ label, ...rest, value: values[name], oninput: (text) => (values[name] = text) });
   return openForm({
     title: user ? user.name : "New user", submitLabel: user ? "Save" : "Make user",
@@ -86,13 +89,13 @@ function edit(user, reload) {
       user ? null : div({ class: "form-grid" }, text("name", "Name", { autofocus: true }), text("password", "Password (optional)", { type: "password", autocomplete: "new-password" })),
       div({ class: "form-grid" }, text("givenName", "Given name"), text("familyName", "Family name")),
       text("email", "E-mail address", { type: "email" }),
-      checkbox({ label: "Other users may find this user by the address", checked: discoverable.peek(), onchange: (isOn) => (discoverable.value = isOn) }),
+      checkbox({ label: "Other users may find this user by the address", checked: values.discoverable, onchange: (isOn) => (values.discoverable = isOn) }),
     ],
     submit: async () => {
       const { name, password, ...person } = values;
-      const filled = Object.fromEntries(Object.entries(person).map(([key, value]) => [key, value || null]));
-      if (user) await call("PATCH /admin/1/users", { query: { name: user.name }, body: { ...filled, discoverable: discoverable.peek() } });
-      else await call("POST /admin/1/users", { body: { name, ...filled, ...(password ? { password } : {}), discoverable: discoverable.peek() } });
+      const body = Object.fromEntries(Object.entries(user ? changed(known, person) : person).map(([key, value]) => [key, value === "" ? null : value]));
+      if (!user) await call("POST /admin/1/users", { body: { name, ...body, ...(password ? { password } : {}) } });
+      else if (Object.keys(body).length) await call("PATCH /admin/1/users", { query: { name: user.name }, body });
       reload();
       toast(user ? `Saved ${user.name}` : `Made ${name}`);
     },

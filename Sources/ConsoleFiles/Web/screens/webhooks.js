@@ -1,7 +1,7 @@
 /** Webhooks: addresses outside the cluster that are told of changes, and how their deliveries went. */
 import { computed, signal } from "../core/signal.js";
 import { html } from "../core/dom.js";
-import { call } from "../core/api.js";
+import { call, changed } from "../core/api.js";
 import { asRequestError, every, resource } from "../core/resource.js";
 import { address, place, setParams } from "../core/router.js";
 import { denial } from "../core/session.js";
@@ -85,10 +85,11 @@ async function test(name) {
 
 /** @param {any} hook @param {() => void} reload */
 function edit(hook, reload) {
-  const [name, url] = [signal(hook?.name ?? ""), signal(hook?.url ?? "")];
-  const chosen = signal(new Set(hook?.recordTypes ?? []));
-  const fields = signal((hook?.fields ?? []).join(", "));
-  const isPrivate = signal(hook?.private ?? false);
+  const before = { url: hook?.url ?? "", recordTypes: hook?.recordTypes ?? [], fields: hook?.fields ?? [], private: hook?.private ?? false };
+  const [name, url] = [signal(hook?.name ?? ""), signal(before.url)];
+  const chosen = signal(new Set(before.recordTypes));
+  const fields = signal(before.fields.join(", "));
+  const isPrivate = signal(before.private);
   const types = () => (schema.value?.types ?? []).map((each) => each.name).filter((each) => each !== "Users");
   let made;
   return openForm({
@@ -107,8 +108,9 @@ function edit(hook, reload) {
       checkbox({ label: "Tell that private zones have changed, and nothing of what is in them", checked: isPrivate.peek(), onchange: (isOn) => (isPrivate.value = isOn) }),
     ],
     submit: async () => {
-      const body = { ...at(), name: name.peek().trim(), url: url.peek().trim(), recordTypes: [...chosen.peek()], fields: fields.peek().split(",").map((each) => each.trim()).filter(Boolean), private: isPrivate.peek() };
-      made = await call(hook ? "PATCH /admin/1/webhooks" : "POST /admin/1/webhooks", { body });
+      const now = { url: url.peek().trim(), recordTypes: [...chosen.peek()], fields: fields.peek().split(",").map((each) => each.trim()).filter(Boolean), private: isPrivate.peek() };
+      const body = hook ? changed(before, now) : now;
+      if (!hook || Object.keys(body).length) made = await call(hook ? "PATCH /admin/1/webhooks" : "POST /admin/1/webhooks", { body: { ...at(), name: name.peek().trim(), ...body } });
       reload();
       if (hook) toast(`Saved ${hook.name}`);
     },
