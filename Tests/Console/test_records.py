@@ -528,6 +528,8 @@ osteria,"Osteria ""del Ponte"", Venice",12,2020-02-29T12:30:15.125Z,"45.4,12.3",
 bistro,'=Bistro,twelve,,,,
 ,Nameless,9007199254740993,,,a;b,
 cafe,Café,1,yesterday,,,
+villa,Villa,,,"{""latitude"":45.5,""longitude"":12.25,""altitude"":3.5,""timestamp"":1582979415125}",,"{""recordName"":""osteria"",""action"":""DELETE_SELF""}"
+park,Park,,,"{""latitude"":45.5",,"{""action"":""DELETE_SELF""}"
 """
 
 
@@ -540,19 +542,23 @@ def test_a_file_is_imported_after_a_dry_run_and_exported_equal(restaurants, open
     dialog = page.get_by_role("dialog", name="Import Restaurant")
     dialog.get_by_label("File of records").set_input_files({"name": "places.csv", "mimeType": "text/csv", "buffer": CSV.encode()})
     dry = dialog.get_by_role("region", name="Dry run")
-    expect(dry).to_contain_text("1 new")
+    expect(dry).to_contain_text("2 new")
     expect(dry).to_contain_text("1 there already")
     faults = dry.get_by_role("table", name="What is left out")
     expect(faults.get_by_role("row", name=re.compile("^3 "))).to_contain_text("twelve")
     expect(faults.get_by_role("row", name=re.compile("^5 "))).to_contain_text("yesterday")
+    expect(faults.get_by_role("row", name=re.compile("^7 "))).to_contain_text("is not a JSON object")
     assert restaurants.lookup("osteria")["fields"]["name"]["value"] == "Old"
-    dialog.get_by_role("button", name="Import 2 records").click()
-    expect(dialog).to_contain_text("2 of 2 saved")
+    dialog.get_by_role("button", name="Import 3 records").click()
+    expect(dialog).to_contain_text("3 of 3 saved")
     dialog.get_by_role("button", name="Close").last.click()
     fields = restaurants.lookup("osteria")["fields"]
     assert fields["name"]["value"] == 'Osteria "del Ponte", Venice' and fields["opened"]["value"] == "1582979415125"
     assert fields["location"]["value"] == {"latitude": 45.4, "longitude": 12.3} and fields["tags"]["value"] == ["wine", "late"]
-    assert fields["near"]["value"]["recordName"] == "elsewhere"
+    assert fields["near"]["value"] == {"recordName": "elsewhere", "action": "NONE"}
+    fields = restaurants.lookup("villa")["fields"]
+    assert fields["location"]["value"] == {"latitude": 45.5, "longitude": 12.25, "altitude": 3.5, "timestamp": 1582979415125}
+    assert fields["near"]["value"] == {"recordName": "osteria", "action": "DELETE_SELF"}
     expect(page.get_by_role("row", name=re.compile("Nameless"))).to_contain_text("9007199254740993")
     # What is exported can be imported again, and changes nothing.
     page.get_by_role("button", name="More", exact=True).click()
@@ -560,13 +566,13 @@ def test_a_file_is_imported_after_a_dry_run_and_exported_equal(restaurants, open
         page.get_by_role("menuitem", name=f"Export as {form.upper()}").click()
     copy = tmp_path / f"copy.{form}"
     coming.value.save_as(copy)
-    before = [restaurants.lookup(name)["fields"] for name in ("osteria",)]
+    before = [restaurants.lookup(name)["fields"] for name in ("osteria", "villa")]
     pick(page, "Import a file…")
     dialog.get_by_label("File of records").set_input_files(copy)
-    expect(dry).to_contain_text("2 there already")
-    dialog.get_by_role("button", name="Import 2 records").click()
-    expect(dialog).to_contain_text("2 of 2 saved")
-    assert [restaurants.lookup(name)["fields"] for name in ("osteria",)] == before
+    expect(dry).to_contain_text("3 there already")
+    dialog.get_by_role("button", name="Import 3 records").click()
+    expect(dialog).to_contain_text("3 of 3 saved")
+    assert [restaurants.lookup(name)["fields"] for name in ("osteria", "villa")] == before
 
 
 def test_a_query_is_kept_under_a_name(restaurants, open_page):

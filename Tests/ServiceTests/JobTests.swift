@@ -145,6 +145,24 @@ struct JobTests {
     }
 
     @Test(
+        "a place or a reference is its JSON object where its short form is not all of it",
+        arguments: [
+            (#"{"latitude":45.4,"longitude":12.3}"#, "LOCATION", "45.4,12.3"),
+            (#"{"latitude":45.4,"longitude":12.3,"altitude":3.5}"#, "LOCATION", nil),
+            (#"{"recordName":"a","action":"NONE"}"#, "REFERENCE", "a"),
+            (#"{"recordName":"a","action":"DELETE_SELF"}"#, "REFERENCE", nil),
+            (#"{"recordName":"{a","action":"NONE"}"#, "REFERENCE", nil),
+            (
+                #"[{"recordName":"a","action":"NONE"},{"recordName":"b","action":"VALIDATE"}]"#, "REFERENCE_LIST",
+                #"["a","{\"recordName\":\"b\",\"action\":\"VALIDATE\"}"]"#
+            ),
+        ] as [(String, String, String?)])
+    func objects(json: String, type: String, cell: String?) throws {
+        let value = try JSONParser.parse(Array(json.utf8))
+        #expect(ExportText.text(value, type: type) == cell ?? json)
+    }
+
+    @Test(
         "no spreadsheet takes a cell for a formula, and each guard can be taken away again",
         arguments: [
             ("=1+1", "'=1+1"), ("'=1", "''=1"), ("@x", "'@x"), ("-x", "'-x"), ("-3", "-3"), ("-3.5", "-3.5"),

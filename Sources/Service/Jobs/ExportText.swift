@@ -65,7 +65,8 @@ package struct ExportText: Sendable {
         Array((cells.map(quoted).joined(separator: ",") + "\r\n").utf8)
     }
 
-    /// A value as a cell has it: lists as JSON, times as such, places as `latitude,longitude`.
+    /// A value as a cell has it: lists as JSON, times as such, places as `latitude,longitude`, references as the name
+    /// of their record. A place or a reference of which that is not all is its JSON object.
     static func text(_ value: JSONValue, type: String) -> String {
         if let members = value.array {
             let base = type.hasSuffix("_LIST") ? String(type.dropLast("_LIST".count)) : type
@@ -75,11 +76,20 @@ package struct ExportText: Sendable {
             return String(decoding: JSONValue.array(list).serialized(), as: UTF8.self)
         }
         if type == "TIMESTAMP", let milliseconds = value.string.flatMap({ Int64($0) }) { return time(milliseconds) }
+        if case .object(let members) = value, let short = short(value, members) { return short }
+        return value.string ?? String(decoding: value.serialized(), as: UTF8.self)
+    }
+
+    /// A place, a reference or a file without JSON; nil where that would not be all of it.
+    private static func short(_ value: JSONValue, _ members: [JSONValue.Member]) -> String? {
         if let latitude = value["latitude"], let longitude = value["longitude"] {
+            guard members.count == 2 else { return nil }
             return "\(text(latitude, type: "DOUBLE")),\(text(longitude, type: "DOUBLE"))"
         }
-        if case .object = value { return (value["recordName"] ?? value["size"]).map { text($0, type: "") } ?? "" }
-        return value.string ?? String(decoding: value.serialized(), as: UTF8.self)
+        guard let name = value["recordName"]?.string else { return value["size"].map { text($0, type: "") } ?? "" }
+        let isAll = members.allSatisfy { $0.key == "recordName" || $0.key == "action" && $0.value.string == "NONE" }
+        // A name that begins as an object does would be read as one.
+        return isAll && !name.hasPrefix("{") ? name : nil
     }
 
     /// A time that spreadsheets and browsers read; beyond the years 0 to 9999 its milliseconds since 1970.

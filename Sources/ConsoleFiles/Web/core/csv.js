@@ -50,6 +50,15 @@ function member(source, base) {
   const need = (isRight, what) => {
     if (!isRight) throw new Error(`"${source.slice(0, 40)}" is not ${what}`);
   };
+  /** What a short form stands for, or all of it as JSON. @param {any} short */
+  const whole = (short) => {
+    if (!source.startsWith("{")) return short;
+    try {
+      return JSON.parse(source);
+    } catch {
+      return need(false, "a JSON object");
+    }
+  };
   switch (base) {
     case "INT64":
       need(/^-?\d{1,19}$/.test(source) && BigInt.asIntN(64, BigInt(source)) === BigInt(source), "a whole number of 64 bits");
@@ -64,10 +73,15 @@ function member(source, base) {
     }
     case "LOCATION": {
       const [latitude, longitude] = source.split(",").map(Number);
-      need(Math.abs(latitude) <= 90 && Math.abs(longitude) <= 180, "a latitude and a longitude, such as 45.4,12.3");
-      return { latitude, longitude };
+      const place = whole({ latitude, longitude });
+      need(Math.abs(place.latitude) <= 90 && Math.abs(place.longitude) <= 180, "a latitude and a longitude, such as 45.4,12.3");
+      return place;
     }
-    case "REFERENCE": return { recordName: source, action: "NONE" };
+    case "REFERENCE": {
+      const reference = whole({ recordName: source, action: "NONE" });
+      need(typeof reference.recordName === "string", "the name of a record, or a reference as JSON");
+      return reference;
+    }
     case "BYTES":
       need(/^[A-Za-z0-9+/]*={0,2}$/.test(source) && source.length % 4 === 0, "Base64");
       return source;
