@@ -45,7 +45,7 @@ extension Conformance {
                     #expect(answer.status != 404 || !answer.reason.contains("no administration route"), "\(answer)")
                     guard answer.status == 405 else { continue }
                     let methods = documented.filter { $0.hasSuffix(" \(path)") }
-                        .compactMap { $0.split(separator: " ").first }
+                        .compactMap { $0.split(separator: " ").first }.flatMap { $0 == "GET" ? ["GET", "HEAD"] : [$0] }
                     let allowed = answer.header("Allow")?.split(separator: ", ").sorted()
                     #expect(allowed == methods.sorted(), "\(method) \(path): \(answer)")
                 }

@@ -23,13 +23,14 @@ struct AdminRoute: Sendable {
         self.respond = respond
     }
 
-    /// - Throws: `NOT_FOUND` where there is no such path, 405 for a method that it is not called with.
+    /// - Throws: `NOT_FOUND` where there is no such path, 405 for a method that it is not called with. HEAD is asked for
+    ///   as GET is.
     static func find(_ method: String, _ url: RequestURL) throws(RequestFailure) -> AdminRoute {
         let path = url.segments.dropFirst(2).joined(separator: "/")
         let routes = all.filter { $0.path == path }
-        if let route = routes.first(where: { $0.method == method }) { return route }
+        if let route = routes.first(where: { $0.method == (method == "HEAD" ? "GET" : method) }) { return route }
         if routes.isEmpty { throw .notFound("no administration route '\(path)'") }
-        throw RequestFailure.wrongMethod(method, of: routes.map(\.method), for: path)
+        throw RequestFailure.wrongMethod(method, of: RequestFailure.withHead(routes.map(\.method)), for: path)
     }
 
     /// The table of contents of the administration, and of its permissions; openapi.json repeats both.

@@ -145,7 +145,7 @@ struct EdgeRefusal: Hashable, Sendable {
 
     static func method(_ name: String) -> EdgeRefusal {
         var refusal = EdgeRefusal(405, "\(name) is not a method of this service")
-        refusal.methods = ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS"]
+        refusal.methods = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
         return refusal
     }
 

@@ -118,9 +118,15 @@ enum DatabaseAction: String, CaseIterable, Sendable {
 }
 
 extension RequestFailure {
-    /// - Throws: 405 for a method that an action is not called with.
+    /// - Throws: 405 for a method that an action is not called with. HEAD is asked for as GET is.
     static func require(_ method: String, of methods: [String], for action: String) throws(RequestFailure) {
-        guard methods.contains(method) else { throw wrongMethod(method, of: methods, for: action) }
+        let all = withHead(methods)
+        guard all.contains(method) else { throw wrongMethod(method, of: all, for: action) }
+    }
+
+    /// These methods, and HEAD where GET is among them.
+    static func withHead(_ methods: [String]) -> [String] {
+        methods.flatMap { $0 == "GET" ? ["GET", "HEAD"] : [$0] }
     }
 
     static func wrongMethod(_ method: String, of methods: [String], for action: String) -> RequestFailure {

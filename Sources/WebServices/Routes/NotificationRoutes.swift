@@ -41,7 +41,7 @@ struct NotificationRoutes {
         to action: NotificationAction, by deadline: Deadline,
         watch: (_ notifications: Notifications, _ limit: Int) -> PreferenceStream
     ) async throws(RequestFailure) -> Reply {
-        let isStream = action == .watch && call.request.method == .get
+        let isStream = action == .watch && call.isSafe
         let form = isStream ? try NotificationsRequest(query: call) : try body.form()
         let ofURL = try call.clientID()
         let notifications = Notifications(

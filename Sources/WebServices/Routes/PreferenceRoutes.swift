@@ -27,7 +27,7 @@ struct PreferenceRoutes {
                 body: try await preferences.page(
                     since: try syncToken(json), limit: try limit(json["resultsLimit"]), by: deadline))
         case .set: return try await set(json)
-        case .watch where call.request.method == .get:
+        case .watch where call.isSafe:
             let given = call.url["resultsLimit"].map { text in Int64(text).map(JSONValue.integer) ?? .string(text) }
             let token = call.lastEventID ?? call.url["syncToken"].flatMap { $0.isEmpty ? nil : $0 }
             return try await watch(preferences, try limit(given)).events(since: token)

@@ -11,7 +11,7 @@ import Service
 struct DatabaseCall: Sendable {
     var request: DatabaseRequest
     var body: [UInt8]
-    /// Whether it came with GET, and so without a body.
+    /// Whether it came with GET or HEAD, and so without a body.
     var isGet: Bool
     /// What the log of requests is to say of it.
     var note: RequestNote
@@ -215,7 +215,7 @@ extension WebResponder {
         request.origin = call.baseURL
         request.clientID = try call.clientID()
         return DatabaseCall(
-            request: request, body: admitted.body, isGet: call.request.method == .get, note: call.note)
+            request: request, body: admitted.body, isGet: call.isSafe, note: call.note)
     }
 
     private func stream(

@@ -126,7 +126,7 @@ extension ClusterSuites {
             #expect(last.hasPrefix("\(status) "), "\(attack.name): \(text.prefix(2_000))")
             #expect(last.contains("Connection: close"), "\(attack.name): \(last)")
             if attack.name.hasPrefix("a hundred") { #expect(answers.count == 33) }
-            let methods = "\r\nAllow: GET, HEAD, POST, PUT, DELETE, OPTIONS\r\n"
+            let methods = "\r\nAllow: GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS\r\n"
             #expect(last.contains(methods) == (status == 405), "\(attack.name): \(last)")
             guard status != 200 else { return }
             let body = try #require(last.components(separatedBy: "\r\n\r\n").dropFirst().first)
