@@ -17,6 +17,9 @@ package enum AdministrationCommand: Hashable, Sendable, WireUnion {
     case noteUses(ids: [String], time: Int64)
     /// Forgets the failed sign-ins of an account, by its name; from `FeatureLevel.unlocking` on.
     case unlock(account: String)
+    /// The token of an administrator who asks for it in a session of the console, which is there still; from
+    /// `FeatureLevel.sessionTokens` on.
+    case makeToken(Token, session: String)
 
     package func encode(to writer: inout WireWriter) {
         switch self {
@@ -27,6 +30,7 @@ package enum AdministrationCommand: Hashable, Sendable, WireUnion {
         case .changeKey(let id, let label): writer.parts(5, id, label)
         case .noteUses(let ids, let time): TokenUses(ids: ids, time: time).write(6, to: &writer)
         case .unlock(let account): writer.parts(7, account)
+        case .makeToken(let token, let session): writer.parts(8, token, session)
         }
     }
 
@@ -44,7 +48,17 @@ package enum AdministrationCommand: Hashable, Sendable, WireUnion {
             let uses: TokenUses = try reader.message()
             self = .noteUses(ids: uses.ids, time: uses.time)
         case 7: self = try reader.parts { .unlock(account: $0) }
+        case 8: self = try reader.parts(Self.makeToken)
         default: return nil
+        }
+    }
+
+    /// With which it came.
+    var level: FeatureLevel {
+        switch self {
+        case .unlock: .unlocking
+        case .makeToken: .sessionTokens
+        default: .administration
         }
     }
 
@@ -142,6 +156,7 @@ extension AdministrationCommand {
         case .changeKey(let id, _): ("key.change", "key \(AuditText.id(id)), label")
         case .noteUses(let ids, _): ("token.use", "\(ids.count) tokens or keys")
         case .unlock(let account): ("user.unlock", "user \(account)")
+        case .makeToken(let token, _): DirectoryCommand.createToken(token).auditSummary
         }
     }
 

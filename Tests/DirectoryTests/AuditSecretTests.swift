@@ -80,6 +80,11 @@ struct AuditSecretTests {
             .administration(.changeToken(id: secret, label: secret, origins: ["https://o"])),
             .administration(.changeKey(id: secret, label: secret)),
             .administration(.noteUses(ids: [secret], time: 1)), .administration(.unlock(account: "ada")),
+            .administration(
+                .makeToken(
+                    Token(
+                        id: secret, secretHash: bytes, kind: .administrator(name: "grace"), label: secret, created: 1),
+                    session: secret)),
         ]
     }()
 

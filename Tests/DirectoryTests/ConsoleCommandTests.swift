@@ -133,6 +133,35 @@ struct ConsoleCommandTests {
         #expect(try directory.refusal(of: .console(.remove(name: "grace"))) == "NOT_FOUND")
     }
 
+    @Test("a token is made in a session that is there still, and not once its administrator was removed")
+    func tokens() throws {
+        let directory = try directory()
+        let proof = ConsoleProof.password(fingerprint: TestDirectory.password(0).fingerprint)
+        for id in ["s1", "s2"] {
+            try directory.apply(.console(.beginSession(Self.session("grace", id), proof, replacing: "")))
+        }
+        func make(_ name: String, in session: String) throws -> String? {
+            let kind = TokenKind.administrator(name: name)
+            let token = Token(id: "t", secretHash: Token.hash(ofSecret: "t"), kind: kind, label: "", created: 1)
+            let command = DirectoryCommand.administration(.makeToken(token, session: session))
+            let (outcome, _) = try directory.apply(DirectoryEntry(command), at: .changeTimes)
+            guard case .refused(let error) = outcome else { return "it was done below its level" }
+            #expect(error.code == .tryAgainLater)
+            return try directory.refusal(of: command)
+        }
+        try directory.apply(.revokeToken(id: "s1"))
+        #expect(try make("grace", in: "s1") == "AUTHENTICATION_FAILED")
+        #expect(try make("grace", in: "") == "AUTHENTICATION_FAILED")
+        #expect(try make("nobody", in: "s2") == "AUTHENTICATION_FAILED")
+        #expect(try make("", in: "s2") == "BAD_REQUEST")
+        #expect(try make("grace", in: "s2") == nil)
+        #expect(try make("grace", in: "s2") == nil, "the same once more")
+        #expect(try directory.snapshot().teamMember(named: "grace")?.role == .viewer)
+        try directory.apply(.console(.remove(name: "grace")))
+        #expect(try make("grace", in: "s2") == "AUTHENTICATION_FAILED")
+        #expect(try directory.snapshot().team.isEmpty)
+    }
+
     @Test("whoever came by the nodes' token takes a name once, and none that somebody has")
     func founding() throws {
         let directory = try directory()

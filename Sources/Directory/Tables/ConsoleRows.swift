@@ -185,14 +185,28 @@ struct ConsoleTokens {
         try ContainerRows(db: db).require(session.container)
         try AccountRows(db: db).require(session.accountID)
         try Administrators(db: db).require(session.administrator)
-        if !session.consoleSession.isEmpty, try tokens.token(session.consoleSession) == nil {
-            throw ServiceError(.authenticationFailed, "the session in the console ended meanwhile: sign in again")
-        }
+        if !session.consoleSession.isEmpty { try requireSession(session.consoleSession) }
         let earlier = try all(of: session.administrator).filter { other in
             guard case .acting(let old) = other.kind else { return false }
             return old.schemaKey == session.schemaKey && old.consoleSession == session.consoleSession
         }
         return try tokens.remove(earlier) + tokens.insert(token)
+    }
+
+    /// Makes the token of an administrator in whose session it was asked for.
+    func makeToken(_ token: Token, in session: String) throws -> [DirectoryChange] {
+        guard case .administrator(let name) = token.kind, !name.isEmpty else {
+            throw ServiceError(.badRequest, "this is a token of another kind than an administrator's")
+        }
+        try Administrators(db: db).require(name)
+        try requireSession(session)
+        return try tokens.create(token)
+    }
+
+    private func requireSession(_ id: String) throws {
+        guard try tokens.token(id) != nil else {
+            throw ServiceError(.authenticationFailed, "the session in the console ended meanwhile: sign in again")
+        }
     }
 
     func endActing(_ token: Token) throws -> [DirectoryChange] {

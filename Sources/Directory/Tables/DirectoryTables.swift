@@ -166,10 +166,8 @@ package enum DirectoryTables {
     private static func apply(
         _ command: AdministrationCommand, at level: FeatureLevel, in db: Database
     ) throws -> [DirectoryChange] {
-        var needed = FeatureLevel.administration
-        if case .unlock = command { needed = .unlocking }
-        guard level >= needed else {
-            throw ServiceError(.tryAgainLater, "this needs feature level \(needed)", retryAfterSeconds: 1)
+        guard level >= command.level else {
+            throw ServiceError(.tryAgainLater, "this needs feature level \(command.level)", retryAfterSeconds: 1)
         }
         return switch command {
         case .beginActing(let token): try ConsoleTokens(db: db).beginActing(token)
@@ -180,6 +178,7 @@ package enum DirectoryTables {
         case .changeKey(let id, let label): try ServerKeyRows(db: db).change(id) { $0.label = label }
         case .noteUses(let ids, let time): try TokenRows(db: db).noteUses(ids, time: time)
         case .unlock(let name): try AccountRows(db: db).unlock(name)
+        case .makeToken(let token, let session): try ConsoleTokens(db: db).makeToken(token, in: session)
         }
     }
 

@@ -156,13 +156,28 @@ package struct TokenAdministration: Sendable {
     package func create(
         _ kind: TokenKind, secret: String?, label: String
     ) async throws(RequestFailure) -> (token: Token, secret: String) {
+        let made = await made(kind, secret: secret, label: label)
+        try await administration.change(.createToken(made.token))
+        return made
+    }
+
+    /// Makes the token of the administrator whose session in the console it is asked for in.
+    func create(
+        _ kind: TokenKind, label: String, in session: ConsoleSession
+    ) async throws(RequestFailure) -> (token: Token, secret: String) {
+        try await administration.requireLevel(.sessionTokens)
+        let made = await made(kind, secret: nil, label: label)
+        try await administration.change(.administration(.makeToken(made.token, session: session.id)))
+        return made
+    }
+
+    private func made(_ kind: TokenKind, secret: String?, label: String) async -> (token: Token, secret: String) {
         let service = administration.service
         let secret = secret ?? service.randomHex(bytes: 32)
         var token = Token(
             id: service.randomHex(bytes: 8), secretHash: Token.hash(ofSecret: secret), kind: kind, label: label,
             created: service.now)
         token.maker = await administration.maker()
-        try await administration.change(.createToken(token))
         return (token, secret)
     }
 

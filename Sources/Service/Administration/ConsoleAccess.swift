@@ -182,10 +182,10 @@ package struct ConsoleAdministration: Sendable {
     /// A token of the session's administrator, such as for the command line; they have one at most.
     package func makeToken(label: String) async throws(RequestFailure) -> (token: Token, secret: String) {
         let access = try administration.access
-        guard let name = access.name, access.session != nil else {
+        guard let name = access.name, let session = access.session else {
             throw .badRequest("a session in the console, of an administrator with a name, is expected")
         }
-        return try await administration.tokens.create(.administrator(name: name), secret: nil, label: label)
+        return try await administration.tokens.create(.administrator(name: name), label: label, in: session)
     }
 
     /// Sets the password of the session's administrator; the others of their sessions end. The holder of a session that
