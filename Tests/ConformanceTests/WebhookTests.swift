@@ -155,6 +155,9 @@ extension Conformance {
                 let rotated = try await home.admin("PATCH", "webhooks", Self.body(space, ["secret": "rotate"]))
                 let second = try #require(rotated["secret"]?.string)
                 #expect(second != first && rotated["secrets"] == 2)
+                let third = try await home.adminCall(
+                    "PATCH", "webhooks", Self.body(space, ["secret": "rotate"]).serialized())
+                expectFailure(third, 409, "CONFLICT", "drop the former one")
                 let test = try await home.admin("POST", "webhooks/test", Self.body(space))
                 #expect(test["delivered"] == true && test["status"] == 200)
                 let request = try #require(receiver.requests.last)

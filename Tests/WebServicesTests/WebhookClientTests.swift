@@ -1,5 +1,7 @@
 import Admission
 import Certificates
+import Cluster
+import Directory
 import Foundation
 import NIOCore
 import NIOHTTP1
@@ -206,6 +208,44 @@ struct WebhookClientTests {
                 "POST", "webhooks",
                 #"{"container": "\#(ConsoleWorld.container)", "name": "w", "url": "\#(url)", "private": true}"#)
             #expect(page.status == 400 && page.json["reason"]?.string?.contains(reason) == true, "\(page)")
+        }
+        try await world.node.stop()
+    }
+
+    @Test("one whose time is over once the directory has it is answered with its secret, and is told all the same")
+    func late() async throws {
+        let world = try await ConsoleWorld(service: .reachingThisMachine)
+        let schema = "DEFINE SCHEMA RECORD TYPE Note (text STRING, GRANT READ TO \"_world\");"
+        try await world.admin("POST", "schema?container=\(ConsoleWorld.container)", schema)
+        let service = world.node.recordService
+        let webhooks = Webhooks(service, SchemaKey(container: ConsoleWorld.container, environment: .development))
+        let origin = AuditOrigin(actor: "administrator", requestID: "r", address: "", time: 1)
+        try await ScriptedServer.running { _, _ in
+            ScriptedAnswer(status: 200)
+        } _: { receiver in
+            var changes = Webhooks.Changes()
+            (changes.url, changes.recordTypes) = (receiver.url, ["Note"])
+            let made = try await webhooks.create(
+                "hook", changes, origin: origin, by: service.node.deadline(milliseconds: 0))
+            #expect(made.webhook.revision == 1)
+            changes = Webhooks.Changes()
+            changes.secret = .rotate
+            let rotated = try await webhooks.change(
+                "hook", changes, origin: origin, by: service.node.deadline(milliseconds: 0))
+            #expect(rotated.webhook.revision == 2 && rotated.webhook.sealedSecrets.count == 2)
+            let secrets = [try #require(made.secret), try #require(rotated.secret)]
+            let path = "/database/1/\(ConsoleWorld.container)/development/public/records/modify"
+            let save = #"{"operations": [{"operationType": "create", "record": {"recordType": "Note", "fields": {}}}]}"#
+            // One is saved after the node that delivers has done what this one could not.
+            try await awaitTrue("a record is told of, signed with both secrets") {
+                _ = try await world.token("POST", path, save)
+                return receiver.requests.contains { request in
+                    secrets.allSatisfy { WebhookDelivery(request, secret: $0)?.numbers.isEmpty == false }
+                }
+            }
+            changes.secret = .dropNewest
+            let kept = try await webhooks.change("hook", changes, origin: origin, by: service.deadline())
+            #expect(kept.webhook.sealedSecrets == made.webhook.sealedSecrets && kept.secret == nil)
         }
         try await world.node.stop()
     }

@@ -41,6 +41,8 @@ package struct Webhooks: Sendable {
         case rotate
         /// The former one goes.
         case dropFormer
+        /// The newest one goes, such as where nobody has it.
+        case dropNewest
     }
 
     /// A webhook, and its new secret where one was made.
@@ -64,7 +66,8 @@ package struct Webhooks: Sendable {
         throw RequestFailure(Webhook.unknown(name))
     }
 
-    /// Makes one. What is committed after this returns is told of.
+    /// Makes one. What is committed after this returns is told of; while its shard has no leader, what is committed
+    /// once that has one.
     package func create(
         _ name: String, _ changes: Changes, origin: AuditOrigin, by deadline: Deadline
     ) async throws(RequestFailure) -> Saved {
@@ -82,7 +85,8 @@ package struct Webhooks: Sendable {
         return Saved(webhook: try await save(webhook, origin, by: deadline), secret: secret)
     }
 
-    /// Changes one. What is committed after this returns is told of by the new values.
+    /// Changes one. What is committed after this returns is told of by the new values, or later as for `create`.
+    /// - Throws: `CONFLICT` for another secret where it has two.
     package func change(
         _ name: String, _ changes: Changes, origin: AuditOrigin, by deadline: Deadline
     ) async throws(RequestFailure) -> Saved {
@@ -129,10 +133,18 @@ package struct Webhooks: Sendable {
         }
         switch changes.secret {
         case .rotate?:
+            guard webhook.sealedSecrets.count < 2 else {
+                throw RequestFailure(
+                    .conflict,
+                    "webhook '\(webhook.name)' has two secrets already: drop the former one (`webhook update "
+                        + "--drop-former-secret`) once the receiver knows the newest, or the newest "
+                        + "(`--drop-newest-secret`) where nobody has it")
+            }
             let secret = WebhookSecret(key: service.randomBytes(WebhookSecret.bytesCount))
-            webhook.sealedSecrets = [try webhook.sealed(secret, in: service)] + webhook.sealedSecrets.prefix(1)
+            webhook.sealedSecrets = [try webhook.sealed(secret, in: service)] + webhook.sealedSecrets
             return secret.text
         case .dropFormer?: webhook.sealedSecrets = Array(webhook.sealedSecrets.prefix(1))
+        case .dropNewest?: webhook.sealedSecrets = Array(webhook.sealedSecrets.suffix(1))
         case nil: break
         }
         return nil
@@ -155,10 +167,17 @@ package struct Webhooks: Sendable {
     ) async throws(RequestFailure) -> Webhook {
         try await service.node.requireWebhooks(in: .directory)
         try await service.cluster.change(.webhook(.save(webhook)), origin: origin)
-        let saved = try await self.webhook(named: webhook.name)
-        // The node that delivers does the same, where this one cannot.
-        try await WebhookSubscriptions(service, saved).save(by: deadline)
-        return saved
+        do throws(RequestFailure) {
+            let saved = try await self.webhook(named: webhook.name)
+            try await WebhookSubscriptions(service, saved).save(by: deadline)
+            return saved
+        } catch {
+            // The directory has it, and a secret is shown only now: the node that delivers does the rest.
+            guard error.error.code == .tryAgainLater else { throw error }
+            var saved = webhook
+            saved.revision += 1
+            return saved
+        }
     }
 
     /// Removes one, with what waits to be delivered. It ends at once; a moment later its name is free again.

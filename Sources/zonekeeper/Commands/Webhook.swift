@@ -100,7 +100,8 @@ struct WebhookUpdateCommand: ClientCommand {
         commandName: "update", abstract: "Change a webhook, its secret, or whether it is enabled.",
         discussion: """
             To change the secret without losing a delivery: --rotate-secret, which has deliveries signed with both; give \
-            the receiver the new secret; then --drop-former-secret.
+            the receiver the new secret; then --drop-former-secret. Where the new secret was lost, \
+            --drop-newest-secret, and begin again.
             """)
 
     @OptionGroup var options: ClientOptions
@@ -119,11 +120,21 @@ struct WebhookUpdateCommand: ClientCommand {
     @Flag(help: "Sign with the newest secret only.")
     var dropFormerSecret = false
 
+    @Flag(help: "Sign with the former secret only, where nobody has the newest.")
+    var dropNewestSecret = false
+
+    /// What becomes of the secrets, as the request says it.
+    private var secretChanges: [String] {
+        (rotateSecret ? ["rotate"] : []) + (dropFormerSecret ? ["dropFormer"] : [])
+            + (dropNewestSecret ? ["dropNewest"] : [])
+    }
+
     func validate() throws {
-        if rotateSecret, dropFormerSecret {
-            throw ValidationError("either --rotate-secret or --drop-former-secret is expected, not both")
+        if secretChanges.count > 1 {
+            throw ValidationError(
+                "one of --rotate-secret, --drop-former-secret and --drop-newest-secret is expected, not several")
         }
-        if url == nil, deliveries == nil, !rotateSecret, !dropFormerSecret, scope.members.isEmpty {
+        if url == nil, deliveries == nil, secretChanges.isEmpty, scope.members.isEmpty {
             throw ValidationError("something to change is expected")
         }
     }
@@ -132,8 +143,7 @@ struct WebhookUpdateCommand: ClientCommand {
         var members = scope.members
         if let url { members.append(.init("url", .string(url))) }
         if let deliveries { members.append(.init("enabled", .bool(deliveries))) }
-        if rotateSecret { members.append(.init("secret", .string("rotate"))) }
-        if dropFormerSecret { members.append(.init("secret", .string("dropFormer"))) }
+        members += secretChanges.map { .init("secret", .string($0)) }
         let response = try await connection.administer(
             "PATCH", "webhooks", body: try webhook.body(connection, members))
         let secret = try response.json()["secret"]?.string.map { "\nsecret  \($0)" } ?? ""

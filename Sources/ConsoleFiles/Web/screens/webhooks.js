@@ -64,8 +64,10 @@ const tools = (row, reload) => menuButton({ label: `More on ${row.name}`, icon: 
     menuItem({ label: "Edit…", icon: "edit", denied, onclick: () => edit(row, reload) }),
     row.state === "disabled" ? menuItem({ label: "Enable", icon: "check", denied, onclick: change({ enabled: true }, `Enabled ${row.name}`) })
       : menuItem({ label: "Disable", icon: "close", denied, onclick: change({ enabled: false }, `Disabled ${row.name}`) }),
-    row.secrets > 1 ? menuItem({ label: "Drop the former secret", icon: "key", denied, onclick: change({ secret: "dropFormer" }, "Deliveries are signed with the new secret only") })
-      : menuItem({ label: "New secret", icon: "key", denied, onclick: change({ secret: "rotate" }, "") }),
+    ...(row.secrets > 1 ? [
+      menuItem({ label: "Drop the former secret", icon: "key", denied, onclick: change({ secret: "dropFormer" }, "Deliveries are signed with the new secret only") }),
+      menuItem({ label: "Drop the new secret", icon: "key", denied, onclick: change({ secret: "dropNewest" }, "Deliveries are signed with the former secret only") }),
+    ] : [menuItem({ label: "New secret", icon: "key", denied, onclick: change({ secret: "rotate" }, "") })]),
     menuItem({ label: "Delete…", icon: "trash", danger: true, denied: denial("DELETE /admin/1/webhooks"), onclick: () => remove(row.name, reload) }),
   ];
 } });
