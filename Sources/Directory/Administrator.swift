@@ -29,7 +29,7 @@ package struct Administrator: Hashable, Sendable, WireMessage {
     package var name: String
     /// What the administrator may do in `containers`.
     package var role: AdministratorRole
-    /// Where the role holds, sorted; nil: in the whole cluster.
+    /// Where the role holds, sorted; empty: nowhere, as its containers are gone; nil: in the whole cluster.
     package var containers: [String]?
     /// Nil: they cannot sign in to the console by a password.
     package var password: PasswordHash?

@@ -104,6 +104,36 @@ struct ContainerEndTests {
         #expect(snapshot.schemas[SchemaKey(container: "app", environment: .development)]?.schema == Schema.initial)
     }
 
+    @Test("administrators' rights to it end with it, also those of who has no other, from the level on")
+    func administrators() throws {
+        let held: [String: [String]?] = ["ada": ["app"], "bob": ["app", "two"], "eve": ["two"], "root": nil]
+        for (name, containers) in held {
+            let administrator = Administrator(name: name, role: .developer, containers: containers, created: 1)
+            #expect(try directory.refusal(of: .console(.save(administrator, isNew: true))) == nil)
+        }
+        func rights() throws -> [String: [String]?] {
+            Dictionary(uniqueKeysWithValues: try directory.snapshot().team.map { ($0.name, $0.containers) })
+        }
+        for level in [FeatureLevel.changeTimes, .endedRights] {
+            if try !directory.snapshot().hasContainer("app") {
+                #expect(try directory.refusal(of: .createContainer(name: "app", time: 1)) == nil)
+            }
+            var kept = try directory.snapshot()
+            for step in [ContainerEnd.delete(time: 10), .purge(time: 10 + Self.week), .revoke(ids: ["api-app"])] {
+                for change in try directory.apply(.endContainer("app", step)).changes { kept.take(change) }
+                #expect(try rights() == held, "it may be restored, or the next step may come later")
+            }
+            let (outcome, changes) = try directory.apply(DirectoryEntry(.endContainer("app", .remove)), at: level)
+            #expect(outcome == .done(version: 0))
+            for change in changes { kept.take(change) }
+            try expectSame(kept)
+            if level < .endedRights { #expect(try rights() == held) }
+        }
+        #expect(try rights() == ["ada": [], "bob": ["two"], "eve": ["two"], "root": nil])
+        let ada = try #require(try directory.snapshot().administrator(named: "ada"))
+        #expect(try Administrator(decoding: ada.encoded()).containers == [])
+    }
+
     @Test("a step that cannot be read is not taken for another")
     func wire() throws {
         for step in [

@@ -75,7 +75,7 @@ struct ContainerRows {
 
     // MARK: The end
 
-    func end(_ name: String, _ step: ContainerEnd) throws -> [DirectoryChange] {
+    func end(_ name: String, _ step: ContainerEnd, at level: FeatureLevel) throws -> [DirectoryChange] {
         if case .delete(let time) = step { return try delete(name, time: time) }
         let row = SettingsRow(db: db)
         var settings = try row.settings
@@ -109,8 +109,9 @@ struct ContainerRows {
             guard deletion.isPurging else { throw deletion.refusal }
             settings.deletions.remove(at: place)
             settings.containerDetails.removeAll { $0.name == name }
+            let rights = level >= .endedRights ? settings.endRights(to: name) : []
             try row.write(settings)
-            return try removeRows(of: name)
+            return try rights + removeRows(of: name)
         }
     }
 

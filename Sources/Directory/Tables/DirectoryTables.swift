@@ -111,6 +111,7 @@ package enum DirectoryTables {
             try SchemaRow.reset(container, expectedVersion: expectedVersion, at: level, in: db)
         case .webhook(let command): (0, try WebhookRows(db: db).apply(command, at: level))
         case .administration(let command): (0, try apply(command, at: level, in: db))
+        case .endContainer(let name, let step): (0, try ContainerRows(db: db).end(name, step, at: level))
         default: (0, try changes(of: command, in: db))
         }
     }
@@ -120,7 +121,7 @@ package enum DirectoryTables {
         case .installMap(let map): try MapRow(db: db).install(map)
         case .changeMap(let change): try MapRow(db: db).change(change)
         case .createContainer(let name, let time): try ContainerRows(db: db).create(name, time: time)
-        case .setSchema, .resetDevelopment, .webhook, .administration:
+        case .setSchema, .resetDevelopment, .webhook, .administration, .endContainer:
             preconditionFailure("a command that asks for the level")
         case .addContainerKey(let container, let key): try ContainerRows(db: db).add(key, to: container)
         case .updateAccount(let name, let changes): try AccountRows(db: db).update(name, changes)
@@ -141,7 +142,6 @@ package enum DirectoryTables {
         case .setIdentityProvider(let provider): try ProviderRows(db: db).set(provider)
         case .removeIdentityProvider(let name): try ProviderRows(db: db).remove(name)
         case .setSignUp(let isOpen): try SettingsRow(db: db).setSignUp(isOpen: isOpen)
-        case .endContainer(let name, let step): try ContainerRows(db: db).end(name, step)
         case .console(let command): try apply(command, in: db)
         case .makeSecret(let key, let time): try SettingsRow(db: db).makeSecret(key: key, time: time)
         case .purge(let time, let auditRecordsMax): try purge(time: time, auditRecordsMax: auditRecordsMax, in: db)

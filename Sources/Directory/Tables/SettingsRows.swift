@@ -63,6 +63,13 @@ struct DirectorySettings: Hashable, Sendable, WireMessage {
         try wire.field(5, &administrators)
         try wire.field(6, &containerDetails)
     }
+
+    /// Takes a container from what roles hold in; one that held in no other holds nowhere then.
+    mutating func endRights(to container: String) -> [DirectoryChange] {
+        let old = administrators
+        for place in administrators.indices { administrators[place].containers?.removeAll { $0 == container } }
+        return administrators == old ? [] : [.administrators(administrators)]
+    }
 }
 
 /// The row of the cluster's settings.

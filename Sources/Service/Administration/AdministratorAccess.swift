@@ -33,7 +33,7 @@ package struct AdministratorAccess: Hashable, Sendable {
     package var name: String?
     /// The role at the time of the request; `admin` for the nodes' own token.
     package var role: AdministratorRole
-    /// Where the role holds; nil: in the whole cluster.
+    /// Where the role holds; empty: nowhere; nil: in the whole cluster.
     package var containers: [String]?
     /// Nil where a token was sent.
     package var session: ConsoleSession?
@@ -81,9 +81,10 @@ package struct AdministratorAccess: Hashable, Sendable {
             }
         guard isCovered else {
             let place = need.place == .container ? container.map { "container '\($0)'" } : nil
+            let held = (containers ?? []).joined(separator: ", ")
             throw .accessDenied(
                 "the administrator's role does not hold in \(place ?? "the whole cluster"): it is for "
-                    + (containers ?? []).joined(separator: ", "), details: .leastRole(least))
+                    + (held.isEmpty ? "containers that were removed" : held), details: .leastRole(least))
         }
         if need.isDangerous, let session, now >= session.freshUntil {
             throw .accessDenied(

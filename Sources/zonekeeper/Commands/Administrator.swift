@@ -176,12 +176,18 @@ struct AdministratorListCommand: ClientCommand {
     func run(on connection: Connection) async throws {
         let columns: [Table.Column] = [
             ("NAME", { $0.text("name") }), ("ROLE", { $0.text("role") }),
-            ("CONTAINERS", { $0["containers"]?.array?.compactMap(\.string).joined(separator: ", ") ?? "all" }),
+            ("CONTAINERS", { Self.text($0["containers"]?.array?.compactMap(\.string)) }),
             ("PASSWORD", { $0["hasPassword"] == .bool(true) ? "yes" : "no" }),
             ("TOKEN SINCE", { $0["token"]?.time("created") ?? "" }), ("CREATED", { $0.time("created") }),
             ("LAST SIGN-IN", { $0.time("lastUsed") }),
         ]
         try list(try await connection.administer("GET", "administrators"), "administrators", columns)
+    }
+
+    /// Where a role holds, which is nowhere once its containers were removed.
+    private static func text(_ containers: [String]?) -> String {
+        guard let containers else { return "all" }
+        return containers.isEmpty ? "none" : containers.joined(separator: ", ")
     }
 }
 
