@@ -14,7 +14,8 @@ export const beginnings = { count: "POST /admin/1/jobs/count", export: "POST /ad
 /**
  * Does a job to its end, and cancels it where `signal` ends the wait; throws where it comes to no good end.
  * @param {"count" | "export" | "delete"} kind @param {any} body a request's, of which the query counts
- * @param {{at?: ReturnType<typeof recordsHere>, format?: string, told?: (job: Job) => void, signal?: AbortSignal}} [options]
+ * @param {{at?: ReturnType<typeof recordsHere>, format?: string, told?: (job: Job) => void, signal?: AbortSignal}}
+ *   [options]
  * @returns {Promise<Job>}
  */
 export async function runJob(kind, { query }, { at = recordsHere(), format, told, signal } = {}) {

@@ -20,7 +20,10 @@ export function draftHome() {
   return { container, environment, ...(params.db === "private" ? { acting: acting.value?.id ?? "", zone: params.zone } : {}) };
 }
 
-/** @param {ReturnType<typeof draftHome>} home @param {string | null} name null for a new record @param {string} [type] of a new one */
+/**
+ * @param {ReturnType<typeof draftHome>} home @param {string | null} name null for a new record
+ * @param {string} [type] of a new one
+ */
 export const draftKey = (home, name, type) => JSON.stringify({ ...home, name, type });
 
 /** @param {(acting: string) => boolean} isMeant */
@@ -56,7 +59,7 @@ export function dropDraft(key) {
 const isEqual = (a, b) => JSON.stringify(a) === JSON.stringify(b);
 
 /**
- * Keeps an edit of a record; one by which nothing differs is none, unless the record is being saved as something else.
+ * Keeps an edit of a record; one by which nothing differs is dropped, unless the record is just being saved.
  * @param {string} key @param {any} record @param {string} field @param {any} value @param {boolean} isSaving
  */
 export function keepEdit(key, record, field, value, isSaving) {

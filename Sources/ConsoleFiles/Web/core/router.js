@@ -31,7 +31,8 @@ export const here = computed(() => {
 
 /**
  * Where records are at the moment, for what is to be done there wherever the page goes meanwhile: `zone` is for bodies.
- * @returns {{place: {container: string | null, environment: string, database: string}, zone: {zoneID?: {zoneName: string}}}}
+ * @returns {{place: {container: string | null, environment: string, database: string},
+ *     zone: {zoneID?: {zoneName: string}}}}
  */
 export function recordsHere() {
   const { container, environment, params: { db, zone } } = place.peek();

@@ -1,6 +1,6 @@
 /**
- * What this browser remembers. Nothing secret is kept from visit to visit; what is kept in the tab is what was edited and
- * not saved, until its person signs out.
+ * What this browser remembers. Nothing secret is kept from visit to visit; what is kept in the tab is what was edited
+ * and not saved, until its person signs out.
  */
 import { effect, signal } from "./signal.js";
 
@@ -12,7 +12,7 @@ export function remembered(name, initial) {
 /** @type {{value: import("./signal.js").Signal<any>, initial: any}[]} */
 const inTab = [];
 
-/** A signal that is kept as long as the tab, or until it is to forget. @template T @param {string} name @param {T} initial */
+/** A signal that is kept in the tab, until that is to forget. @template T @param {string} name @param {T} initial */
 export function keptInTab(name, initial) {
   const value = kept(sessionStorage, name, initial);
   inTab.push({ value, initial });

@@ -34,9 +34,10 @@ narrow.addEventListener("change", () => (isAlone.value = narrow.matches));
 export function recordPane({ name, type: newType, close, changes }) {
   const [at, opened, home] = [recordsHere(), here.peek(), untracked(draftHome)];
   const key = draftKey(home, name, name === null ? newType : undefined);
-  // Who saves may go on to another record before the answer is there.
+  // Who saves may go on to another record, or to another place, before the answer is there.
   let isOpen = true;
   onCleanup(() => (isOpen = false));
+  const isHere = () => here.peek() === opened;
   const ask = (operation, body, options = {}) => call(operation, { ...options, place: at.place, body: { ...at.zone, ...body, numbersAsStrings: true } });
   const lookUp = (abort) => ask(lookupRecords, { records: [{ recordName: name }] }, { signal: abort });
   const loaded = resource((abort) => name === null
@@ -130,7 +131,7 @@ export function recordPane({ name, type: newType, close, changes }) {
     newName.value = "";
     record.value = answer;
     turn.value += 1;
-    if (here.peek() === opened) changes.saved(answer, name === null);
+    if (isHere()) changes.saved(answer, name === null);
     toast(name === null ? `Made ${answer.recordName}` : `Saved ${answer.recordName}`);
     if (name === null && isOpen) void setParams({ new: null, record: answer.recordName }, { replace: true });
   };
@@ -156,8 +157,9 @@ export function recordPane({ name, type: newType, close, changes }) {
         const { records: [answer] } = await ask(modifyRecords, { operations: [{ operationType: "delete", record: { recordName: name, recordChangeTag: record.peek().recordChangeTag } }] });
         if (answer.serverErrorCode) throw new RequestError(200, answer);
         reset();
-        changes.deleted((name));
         toast(`Deleted ${name}`);
+        if (!isHere()) return;
+        changes.deleted(name);
         close();
       },
     });
@@ -167,7 +169,7 @@ export function recordPane({ name, type: newType, close, changes }) {
     await showVersions({ name, restored: (answer) => {
       record.value = answer;
       reset();
-      changes.saved(answer, false);
+      if (isHere()) changes.saved(answer, false);
     } });
   };
   const duplicate = async () => {
@@ -267,8 +269,8 @@ const showJSON = (record) => openDialog({ title: record.recordName, class: "wide
 
 /**
  * Somebody saved the record meanwhile: for each edited field, mine or the server's.
- * @param {{fields: import("../core/schema.js").Field[], base: any, server: any, draft: Record<string, any>}} options `base`: the
- *   fields as the person saw them
+ * @param {{fields: import("../core/schema.js").Field[], base: any, server: any, draft: Record<string, any>}} options
+ *   `base`: the fields as the person saw them
  * @returns {Promise<Record<string, any> | undefined>} what to save on top of the server's record
  */
 async function chooseValues({ fields, base, server, draft }) {

@@ -3,7 +3,7 @@ import { signal } from "../core/signal.js";
 import { html } from "../core/dom.js";
 import { call, lookupRecords, RequestError } from "../core/api.js";
 import { asRequestError } from "../core/resource.js";
-import { recordsHere } from "../core/router.js";
+import { here, recordsHere } from "../core/router.js";
 import { runJob, saveResult } from "../core/jobs.js";
 import { modifyMany } from "../core/matches.js";
 import { fromCell, parseCSV } from "../core/csv.js";
@@ -208,7 +208,7 @@ const outcomeOf = ({ saved, failed, isOver }, total) =>
 
 /** @param {string[]} names @param {(name: string) => void} deleted */
 export async function deleteSelected(names, deleted) {
-  const at = recordsHere();
+  const [at, opened] = [recordsHere(), here.peek()];
   const { container, environment } = at.place;
   await confirm({
     title: `Delete ${plural(names.length, "record")}?`, action: "Delete", typed: environment === "production" ? container : null,
@@ -216,7 +216,7 @@ export async function deleteSelected(names, deleted) {
       p("Records that refer to them with “delete this too” go with them. One by one they can be restored as long as their versions are kept, where the container keeps any.")),
     submit: async () => {
       await modifyMany(names.map((recordName) => ({ operationType: "forceDelete", record: { recordName } })), { at, done: (answers) => {
-        answers.filter((answer) => answer.deleted).forEach((answer) => deleted(answer.recordName));
+        if (here.peek() === opened) answers.filter((answer) => answer.deleted).forEach((answer) => deleted(answer.recordName));
         const failed = answers.find((answer) => answer.serverErrorCode);
         if (failed) throw new RequestError(200, { ...failed, reason: `${failed.recordName}: ${failed.reason}` });
       } });
