@@ -23,8 +23,7 @@ struct AdminRoute: Sendable {
         self.respond = respond
     }
 
-    /// - Throws: `NOT_FOUND` where there is no such path, 405 for a method that it is not called with. HEAD is asked for
-    ///   as GET is.
+    /// - Throws: `NOT_FOUND` where there is no such path, 405 for a method that it is not called with. HEAD is as GET.
     static func find(_ method: String, _ url: RequestURL) throws(RequestFailure) -> AdminRoute {
         let path = url.segments.dropFirst(2).joined(separator: "/")
         let routes = all.filter { $0.path == path }

@@ -82,18 +82,15 @@ package struct WebResponder: HTTPResponder {
             var reply = Reply(status: 302, body: [])
             reply.headers = [("location", "/console/")]
             return reply
-        case "health":
-            try RequestFailure.require(call.request.method.rawValue, of: ["GET"], for: "/health")
-            return try await health(call.url)
+        case let name? where ["health", "openapi.json"].contains(name):
+            try RequestFailure.require(call.request.method.rawValue, of: ["GET"], for: "/" + name)
+            return name == "health" ? try await health(call.url) : Reply(body: OpenAPIDocument.json)
         case "admin": return try await administration(call, &headers)
         case "console":
             headers.leaveOutAccessControl()
             return try console(call)
         case "assets": return try await assets(call, &headers)
         case "aps": return try await DeviceTokenRoutes(context, call).courier()
-        case "openapi.json":
-            try RequestFailure.require(call.request.method.rawValue, of: ["GET"], for: "/openapi.json")
-            return Reply(body: OpenAPIDocument.json)
         default: break
         }
         guard SignInRequest.isPath(call.url.segments) else {
