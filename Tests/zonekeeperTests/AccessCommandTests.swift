@@ -232,6 +232,31 @@ struct AccessCommandTests {
         #expect(requests.map(\.path) == ["/admin/1/jobs/delete"])
     }
 
+    @Test("Taking an administrator's token away says so, and what else they have")
+    func administratorsToken() async throws {
+        let team = [
+            try json(#"{"name": "ada", "role": "viewer", "containers": ["a", "b"]}"#),
+            try json(#"{"name": "grace", "role": "admin", "containers": null}"#),
+        ]
+        func line(_ name: String) -> String { AdministratorRemoveCommand.line(name, team) }
+        #expect(line("eve") == "the token of eve is revoked")
+        #expect(
+            line("ada")
+                == "the token of ada is revoked; ada is still viewer of a, b, `zonekeeper administrator delete ada` ends that"
+        )
+        #expect(line("grace").contains("grace is still admin of the cluster, "))
+        let tokens = #"{"tokens": [{"id": "t", "kind": "administrator", "name": "ada"}]}"#
+        let requests = try await run(["administrator", "remove", "ada"]) { request, _ in
+            ScriptedAnswer(body: request.path.hasSuffix("tokens") ? tokens : #"{"administrators": []}"#)
+        }
+        #expect(requests.map(\.method) == ["GET", "DELETE", "GET"])
+        #expect(requests.map(\.path) == ["tokens", "tokens", "administrators"].map { "/admin/1/\($0)" })
+        let failure = await #expect(throws: CommandFailure.self) {
+            try await run(["administrator", "remove", "grace"]) { _, _ in ScriptedAnswer(body: tokens) }
+        }
+        #expect(failure?.message.hasPrefix("grace has no token") == true)
+    }
+
     @Test(
         "Tokens are listed page after page, without sign-in sessions unless they are asked for",
         arguments: [

@@ -176,7 +176,7 @@ struct AdministratorListCommand: ClientCommand {
     func run(on connection: Connection) async throws {
         let columns: [Table.Column] = [
             ("NAME", { $0.text("name") }), ("ROLE", { $0.text("role") }),
-            ("CONTAINERS", { Self.text($0["containers"]?.array?.compactMap(\.string)) }),
+            ("CONTAINERS", { Self.containers(of: $0) ?? "all" }),
             ("PASSWORD", { $0["hasPassword"] == .bool(true) ? "yes" : "no" }),
             ("TOKEN SINCE", { $0["token"]?.time("created") ?? "" }), ("CREATED", { $0.time("created") }),
             ("LAST SIGN-IN", { $0.time("lastUsed") }),
@@ -184,16 +184,17 @@ struct AdministratorListCommand: ClientCommand {
         try list(try await connection.administer("GET", "administrators"), "administrators", columns)
     }
 
-    /// Where a role holds, which is nowhere once its containers were removed.
-    private static func text(_ containers: [String]?) -> String {
-        guard let containers else { return "all" }
-        return containers.isEmpty ? "none" : containers.joined(separator: ", ")
+    /// Where somebody's role holds, which is nowhere once its containers were removed; nil: everywhere.
+    static func containers(of member: JSONValue) -> String? {
+        guard let names = member["containers"]?.array?.compactMap(\.string) else { return nil }
+        return names.isEmpty ? "none" : names.joined(separator: ", ")
     }
 }
 
 struct AdministratorRemoveCommand: ClientCommand {
     static let configuration = CommandConfiguration(
-        commandName: "remove", abstract: "Make an administrator's token worthless, on all nodes when the command ends.")
+        commandName: "remove", abstract: "Make an administrator's token worthless, on all nodes when the command ends.",
+        discussion: "A role, a password and sessions in the console stay: `administrator delete` ends all of it.")
 
     @OptionGroup var options: ClientOptions
 
@@ -203,9 +204,20 @@ struct AdministratorRemoveCommand: ClientCommand {
     func run(on connection: Connection) async throws {
         let tokens = try await connection.administerList("tokens", parameters: ["kind": "administrator"])
         guard let token = tokens.first(where: { $0.text("name") == name }) else {
-            throw CommandFailure("there is no administrator '\(name)': `zonekeeper administrator list` shows them")
+            throw CommandFailure("\(name) has no token: `zonekeeper administrator list` shows who has one")
         }
         let response = try await connection.administer("DELETE", "tokens", parameters: ["id": token.text("id")])
-        try show(response, "administrator \(name) is removed")
+        // It is done, whether or not this is answered.
+        let team = try? await connection.administerList("administrators")
+        try show(response, Self.line(name, team ?? []))
+    }
+
+    /// What was done, and what it leaves.
+    static func line(_ name: String, _ team: [JSONValue]) -> String {
+        let line = "the token of \(name) is revoked"
+        guard let member = team.first(where: { $0.text("name") == name }) else { return line }
+        let places = AdministratorListCommand.containers(of: member) ?? "the cluster"
+        return "\(line); \(name) is still \(member.text("role")) of \(places), "
+            + "`zonekeeper administrator delete \(name)` ends that"
     }
 }
