@@ -300,43 +300,97 @@ struct JobTests {
         try await scene.world.node.stop()
     }
 
-    @Test("as a user an administrator counts and exports private data while that lasts, and sees no result afterwards")
-    func acting() async throws {
-        let scene = try await Scene(notes: 0)
-        let world = scene.world
-        try await world.admin("POST", "users", #"{"name": "ada"}"#)
-        let browser = try await world.member("maria", "admin")
-        let begun = try await world.browse(
-            browser, "POST", "act-as",
-            #"{"container": "\#(Self.container)", "user": "ada", "reason": "ticket 7", "write": true}"#)
-        let id = try #require(begun.json["id"]?.string)
+    /// An export of the private data of ada, as whom maria acts; it is done.
+    private struct PrivateExport {
+        let world: ConsoleWorld
+        let browser: ConsoleWorld.Browser
+        let begun: JSONValue
+        private(set) var id = ""
+        private(set) var state: JSONValue = .null
+
+        static let input = Scene.input(more: #", "database": "private""#)
+
+        init() async throws {
+            world = try await Scene(notes: 0).world
+            try await world.admin("POST", "users", #"{"name": "ada"}"#)
+            browser = try await world.member("maria", "admin")
+            begun = try await world.browse(
+                browser, "POST", "act-as",
+                #"{"container": "\#(container)", "user": "ada", "reason": "ticket 7", "write": true}"#
+            ).json
+            let save =
+                #"{"operations": [{"operationType": "create", "record": {"recordType": "Note", "recordName": "mine", "#
+                + #""fields": {"text": {"value": "private"}}}}]}"#
+            #expect(try await act(Scene.path("records/modify", "private"), save).status == 200)
+            let exported = try await act("/admin/1/jobs/export", Self.input)
+            #expect(exported.status == 200 && exported.json["user"] == begun["userRecordName"], "\(exported)")
+            id = try #require(exported.json["id"]?.string)
+            state = exported.json
+            while state["state"]?.string == "running" {
+                state = try await world.browse(browser, "GET", "jobs/state?id=\(id)&wait=true").json
+            }
+        }
+
         func act(_ path: String, _ body: String) async throws -> SignInWorld.Page {
-            var headers = [("X-Zonekeeper-Act-As", id), ("Origin", ConsoleWorld.origin)]
+            var headers = [("X-Zonekeeper-Act-As", begun["id"]?.string ?? ""), ("Origin", ConsoleWorld.origin)]
             if let cookie = browser.cookie { headers.append(("Cookie", cookie)) }
             if let csrf = browser.csrf { headers.append(("X-Zonekeeper-CSRF", csrf)) }
             headers.append(("Sec-Fetch-Site", "same-origin"))
             return try await world.send("POST", path, body, headers: headers)
         }
-        let save =
-            #"{"operations": [{"operationType": "create", "record": {"recordType": "Note", "recordName": "mine", "#
-            + #""fields": {"text": {"value": "private"}}}}]}"#
-        #expect(try await act(Scene.path("records/modify", "private"), save).status == 200)
-        let input = Scene.input(more: #", "database": "private""#)
-        let exported = try await act("/admin/1/jobs/export", input)
-        #expect(exported.status == 200 && exported.json["user"] == begun.json["userRecordName"], "\(exported)")
-        let job = try #require(exported.json["id"]?.string)
-        var state = exported.json
-        while state["state"]?.string == "running" {
-            state = try await world.browse(browser, "GET", "jobs/state?id=\(job)&wait=true").json
-        }
-        #expect(state["records"] == .integer(1), "\(state)")
+    }
+
+    @Test("as a user an administrator counts and exports private data while that lasts, and sees no result afterwards")
+    func acting() async throws {
+        let export = try await PrivateExport()
+        let (world, browser, job) = (export.world, export.browser, export.id)
+        #expect(export.state["records"] == .integer(1), "\(export.state)")
         #expect(try await world.browse(browser, "GET", "jobs/result?id=\(job)").text.contains("private"))
-        // Not even another admin of the cluster sees that there is one.
-        #expect(try await world.token("GET", "jobs/state?id=\(job)").status == 404)
+        let id = export.begun["id"]?.string ?? ""
         #expect(try await world.browse(browser, "DELETE", "act-as?id=\(id)").status == 200)
         #expect(try await world.browse(browser, "GET", "jobs/result?id=\(job)").status == 403)
-        #expect(try await act("/admin/1/jobs/count", input).status == 403)
+        #expect(try await export.act("/admin/1/jobs/count", PrivateExport.input).status == 403)
         try await world.node.stop()
+    }
+
+    @Test(
+        "of another's job on private data an admin sees that there is one, and ends it; it is one's own by any way in")
+    func others() async throws {
+        let export = try await PrivateExport()
+        let (world, job) = (export.world, export.id)
+        let seen = try await world.admin("GET", "jobs/state?id=\(job)")
+        #expect(seen["by"]?.string == "administrator maria (console)" && seen["user"] == export.begun["userRecordName"])
+        #expect(seen["recordType"] == nil && seen["zone"] == nil && seen["filters"] == nil, "\(seen)")
+        let listed = try await world.admin("GET", "jobs")["jobs"]?.array
+        #expect(listed?.count == 1 && listed?.first?["id"]?.string == job && listed?.first?["recordType"] == nil)
+        #expect(try await world.token("GET", "jobs/result?id=\(job)").status == 404)
+        let developer = try await world.member("dan", "developer")
+        for method in ["GET jobs/state", "GET jobs/result", "DELETE jobs"].map({ $0.split(separator: " ") }) {
+            let page = try await world.browse(developer, String(method[0]), "\(method[1])?id=\(job)")
+            #expect(page.status == 404, "\(method): \(page)")
+        }
+        #expect(try await world.browse(developer, "GET", "jobs").json["jobs"]?.array?.isEmpty == true)
+        // By her token it is maria's own, too, but for the result.
+        let made = try await world.admin("POST", "tokens", #"{"kind": "administrator", "name": "maria"}"#)
+        let secret = try #require(made["secret"]?.string)
+        let own = try await world.token("GET", "jobs/state?id=\(job)", secret: secret)
+        #expect(own.json["recordType"]?.string == "Note" && own.json["zone"]?.string == "_defaultZone", "\(own)")
+        #expect(try await world.token("GET", "jobs/result?id=\(job)", secret: secret).status == 404)
+        let ended = try await world.admin("DELETE", "jobs?id=\(job)")
+        #expect(ended["state"]?.string == "done" && ended["recordType"] == nil, "\(ended)")
+        #expect(try await world.token("GET", "jobs/state?id=\(job)").status == 404)
+        try await world.node.stop()
+    }
+
+    @Test("a viewer ends by a token what they began in the console")
+    func ownName() async throws {
+        let scene = try await Scene(notes: 3)
+        let viewer = try await scene.world.member("vera", "viewer")
+        let counted = try await scene.world.browse(viewer, "POST", "jobs/count", Scene.input())
+        let made = try await scene.world.admin("POST", "tokens", #"{"kind": "administrator", "name": "vera"}"#)
+        let (id, secret) = (counted.json["id"]?.string ?? "", made["secret"]?.string ?? "")
+        #expect(try await scene.world.token("DELETE", "jobs?id=\(id)", secret: secret).status == 200)
+        try await scene.world.node.stop()
     }
 
     @Test("a job ends with its administrator's role, and says so")

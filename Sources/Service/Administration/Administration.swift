@@ -282,9 +282,7 @@ package struct AuditAdministration: Sendable {
 
     /// Whose records the administrator may see: an admin of the cluster all, anybody else what they did themselves.
     private func visibleActors() throws(RequestFailure) -> [String]? {
-        var access = try administration.access
-        if access.isClusterAdmin { return nil }
-        access.session = nil
-        return [access.actor, "\(access.actor) (console)"]
+        let access = try administration.access
+        return access.isClusterAdmin ? nil : access.actors
     }
 }

@@ -48,9 +48,12 @@ package struct AdministratorAccess: Hashable, Sendable {
     }
 
     /// As the audit log names them.
-    package var actor: String {
+    package var actor: String { session == nil ? actors[0] : actors[1] }
+
+    /// All that the audit log names them: by a token, and in the console.
+    var actors: [String] {
         let actor = name.map { AuditOrigin.administrator(named: $0) } ?? AuditOrigin.administrator
-        return session == nil ? actor : "\(actor) (console)"
+        return [actor, "\(actor) (console)"]
     }
 
     /// Whether they may do everything everywhere.

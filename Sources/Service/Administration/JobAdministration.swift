@@ -92,23 +92,21 @@ package struct JobAdministration: Sendable {
         }
         let answers: [NodeAnswer<JobAnswer>] = await NodeInquiries(service: service).askAll(
             .jobs(.list(container: container, environment: environment)))
-        let jobs = answers.flatMap { $0.value?.jobs ?? [] }.filter { isVisible($0, to: access) }
+        let jobs = answers.flatMap { $0.value?.jobs ?? [] }.compactMap { $0.shown(to: access) }
         return (jobs.sorted { $0.id.uuid > $1.id.uuid }, answers.map { ($0.node, $0.problem) })
-    }
-
-    /// Jobs on private data are their administrator's own.
-    private func isVisible(_ job: Job, to access: AdministratorAccess) -> Bool {
-        access.covers(job.container) && (job.database == .public || job.by == access.actor)
     }
 
     /// How far a job is. One that was lost with its node is told as lost.
     /// - Throws: `NOT_FOUND` where there is none that the administrator may see; `TRY_AGAIN_LATER` where its node does
     ///   not answer.
-    package func job(_ id: JobID) async throws(RequestFailure) -> Job {
+    package func job(_ id: JobID) async throws(RequestFailure) -> Job { try visible(try await known(id)) }
+
+    /// The job as its node has it.
+    private func known(_ id: JobID) async throws(RequestFailure) -> Job {
         guard let answer = try await ask(.state(id), of: id) else {
             return lost(id, "node \(id.node) is no member of the cluster any more")
         }
-        if let job = answer.jobs.first { return try visible(job) }
+        if let job = answer.jobs.first { return job }
         guard id.uuid.milliseconds >= answer.started else {
             return lost(
                 id, "node \(id.node) was started anew while the job ran, or after: what it did is done, the rest is not"
@@ -139,7 +137,8 @@ package struct JobAdministration: Sendable {
     }
 
     private func visible(_ job: Job) throws(RequestFailure) -> Job {
-        if isVisible(job, to: try administration.access) { return job }
+        if job.phase == .lost { return job }
+        if let shown = job.shown(to: try administration.access) { return shown }
         throw unknown(job.id)
     }
 
@@ -151,22 +150,25 @@ package struct JobAdministration: Sendable {
     /// - Returns: the job as it was.
     /// - Throws: `ACCESS_DENIED` where it is another administrator's, for anybody but an admin of the container.
     package func cancel(_ id: JobID) async throws(RequestFailure) -> Job {
-        let job = try await job(id)
+        let job = try await known(id)
         guard job.phase != .lost else { return job }
+        let shown = try visible(job)
         let access = try administration.access
-        if job.by != access.actor {
+        if !job.belongs(to: access) {
             try access.require(
                 AdministratorNeed(.admin, .container), container: job.container, environment: job.environment,
                 now: service.now)
         }
         try await tell("job.cancel", job)
-        return try await ask(.cancel(id), of: id)?.jobs.first ?? job
+        return try visible(try await ask(.cancel(id), of: id)?.jobs.first ?? shown)
     }
 
-    /// The job whose result can be fetched.
+    /// The job whose result can be fetched. One of private data is for the credential alone by which it was begun.
     /// - Throws: `NOT_FOUND` where it has none.
     package func exported(_ id: JobID) async throws(RequestFailure) -> Job {
         let job = try await job(id)
+        let actor = try administration.access.actor
+        guard job.database == .public || job.by == actor else { throw unknown(id) }
         if job.expires != nil { return job }
         throw id.noResult
     }
@@ -188,5 +190,22 @@ package struct JobAdministration: Sendable {
         case .success(let value): return value
         case .failure(let error): throw RequestFailure(error)
         }
+    }
+}
+
+extension Job {
+    /// Whether an administrator began it, by a token or in the console.
+    fileprivate func belongs(to access: AdministratorAccess) -> Bool { access.actors.contains(by) }
+
+    /// What an administrator may see of it. Of a job on private data that is another's an admin sees that there is one,
+    /// so that it can be ended, and nothing of what is asked for; nobody else sees anything.
+    fileprivate func shown(to access: AdministratorAccess) -> Job? {
+        guard access.covers(container) else { return nil }
+        if database == .public || belongs(to: access) { return self }
+        guard access.role == .admin else { return nil }
+        var job = self
+        (job.zone, job.recordType, job.filters) = ("", "", 0)
+        job.problem?.reason = "only who began the job is told"
+        return job
     }
 }

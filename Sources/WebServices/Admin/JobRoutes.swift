@@ -126,7 +126,7 @@ extension JSONValue {
 }
 
 extension JSONWriter {
-    /// A job; what is not known of a lost one is left out.
+    /// A job; what is not known of a lost one, or is not shown of another's, is left out.
     fileprivate mutating func members(of job: Job) {
         member("id", job.id.text)
         member("node", count: job.id.node)
@@ -144,9 +144,11 @@ extension JSONWriter {
         member("container", job.container)
         member("environment", job.environment.rawValue)
         member("database", job.database.rawValue)
-        member("zone", job.zone)
-        member("recordType", job.recordType)
-        member("filters", count: job.filters)
+        if !job.recordType.isEmpty {
+            member("zone", job.zone)
+            member("recordType", job.recordType)
+            member("filters", count: job.filters)
+        }
         if !job.user.isEmpty { member("user", job.user) }
         member("by", job.by)
         member("records", count: job.records)

@@ -30,7 +30,7 @@ export function jobsScreen() {
     jobs.reload();
   };
   const tools = (job) => [
-    job.expires ? button({ label: `Download ${job.recordType}.${job.format}`, icon: "down", kind: "plain", hides: true, onclick: () => void saveResult(job) }) : null,
+    job.expires && job.recordType ? button({ label: `Download ${job.recordType}.${job.format}`, icon: "down", kind: "plain", hides: true, onclick: () => void saveResult(job) }) : null,
     button({ label: job.state === "running" ? `Cancel ${job.id}` : `Forget ${job.id}`, title: job.state === "running" ? "Cancel" : "Forget", icon: job.state === "running" ? "close" : "trash", kind: "plain", hides: true, onclick: () => end(job) }),
   ];
   return section(
@@ -43,7 +43,7 @@ export function jobsScreen() {
         table({ caption: "Jobs", isWrapped: true, key: (job) => job.id, rows: () => jobs.data.value?.jobs ?? [], columns: () => [
           { label: "Began", class: "nowrap", cell: (job) => span({ class: "muted" }, timeAgo(job.began)) },
           { label: "Job", class: "nowrap", cell: (job) => strong(kinds[job.kind] ?? job.kind) },
-          { label: "Of", class: "grow", cell: (job) => [job.recordType, span({ class: "muted" }, ` · ${job.filters ? plural(job.filters, "filter") : "all records"} · ${job.database}${job.user && job.database === "private" ? ` of ${job.user}` : ""}`)] },
+          { label: "Of", class: "grow", cell: (job) => [job.recordType ?? "Another's query", span({ class: "muted" }, `${job.recordType ? ` · ${job.filters ? plural(job.filters, "filter") : "all records"}` : ""} · ${job.database}${job.user && job.database === "private" ? ` of ${job.user}` : ""}`)] },
           { label: "State", cell: (job) => div(badge(job.state, tones[job.state]), job.problem || job.waiting ? p({ class: "muted small" }, job.waiting ? `Waits: ${job.waiting}` : job.problem.reason) : null) },
           { label: "Records", class: "number", cell: (job) => [count(job.records), job.left ? span({ class: "muted" }, `, ${count(job.left)} left`) : null] },
           { label: "Size", class: "number", cell: (job) => (job.bytes ? bytes(job.bytes) : "") },
