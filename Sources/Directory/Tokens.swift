@@ -80,6 +80,9 @@ package struct Token: Hashable, Sendable, WireCodable {
     /// Administrators with tokens of their own that a cluster has at most.
     package static let administratorsMax = 1_000
 
+    /// API tokens of one container: they are in the memory of every node.
+    package static let apiTokensMax = 1_000
+
     /// Sessions begun by sign-in that one account has in one container at most; where another begins, the oldest ends.
     package static let signInSessionsMax = 100
 
@@ -216,6 +219,9 @@ package struct ServerKey: Hashable, Sendable, WireMessage {
     package var maker = ""
     /// When it was used last, as of `Token`.
     package var lastUsed: Int64?
+
+    /// Keys of one container: they are in the memory of every node.
+    package static let containerMax = 1_000
 
     /// Of an uncompressed point of P-256.
     package static let publicKeyBytes = 65

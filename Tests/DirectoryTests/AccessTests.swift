@@ -63,6 +63,39 @@ struct AccessTests {
         #expect(try directory.refusal(of: .revokeServerKey(id: "b")) == "NOT_FOUND")
     }
 
+    @Test("a container has a thousand API tokens and server keys, from the level on, and another as many")
+    func bounds() throws {
+        func api(_ number: Int, of container: String = "app") -> DirectoryCommand {
+            var token = TestDirectory.apiToken(of: container)
+            (token.id, token.secretHash) = ("t\(number)\(container)", Token.hash(ofSecret: "\(number)\(container)"))
+            return .createToken(token)
+        }
+        func key(_ number: Int) -> DirectoryCommand { .createServerKey(Self.key("k\(number)")) }
+        // Below the level nothing is counted. `api-app` is there, too.
+        for number in 1...1_000 {
+            for command in [api(number), key(number)] {
+                let (outcome, _) = try directory.apply(DirectoryEntry(command), at: .changeTimes)
+                #expect(outcome == .done(version: 0))
+            }
+        }
+        for command in [api(1_001), key(1_001)] {
+            guard case .refused(let error) = try directory.apply(command).outcome else {
+                Issue.record("it was done: \(command)")
+                continue
+            }
+            #expect(error.code == .badRequest && error.reason.contains("revoke those"), "\(error)")
+        }
+        #expect(try directory.refusal(of: .createContainer(name: "app.other", time: 1)) == nil)
+        #expect(try directory.refusal(of: api(1, of: "app.other")) == nil)
+        for id in ["t1app", "t2app"] { #expect(try directory.refusal(of: .revokeToken(id: id)) == nil) }
+        #expect(try directory.refusal(of: .revokeServerKey(id: "k1")) == nil)
+        for command in [api(1_001), key(1_001)] {
+            #expect(try directory.refusal(of: command) == nil)
+            #expect(try directory.isIdle(command), "the same once more")
+        }
+        #expect(try directory.refusal(of: api(1_002)) == "BAD_REQUEST")
+    }
+
     @Test("a role has the members it was given, in its own environment")
     func roles() throws {
         try directory.apply(

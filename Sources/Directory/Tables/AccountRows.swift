@@ -199,7 +199,8 @@ struct ServerKeyRows {
 
     func key(_ id: String) throws -> ServerKey? { try db.message("SELECT body FROM server_key WHERE id = ?", [id]) }
 
-    func create(_ key: ServerKey) throws -> [DirectoryChange] {
+    func create(_ key: ServerKey, at level: FeatureLevel) throws -> [DirectoryChange] {
+        if level >= .boundedTokens { try requireRoom(for: key) }
         try ContainerRows(db: db).require(key.container)
         try AccountRows(db: db).require(key.accountID)
         guard key.publicKey.count == ServerKey.publicKeyBytes, key.publicKey.first == 4 else {
@@ -215,6 +216,19 @@ struct ServerKeyRows {
         try db.run(
             "INSERT INTO server_key (id, account, body) VALUES (?, ?, ?)", [key.id, key.accountID, key.body])
         return [.serverKey(key)]
+    }
+
+    /// - Throws: `BAD_REQUEST` where the container has as many other keys as it may.
+    private func requireRoom(for key: ServerKey) throws {
+        let named: [ServerKey] = try db.messages(
+            "SELECT body FROM server_key WHERE instr(body, ?) > 0", [Data(key.container.utf8)])
+        let others = named.filter { $0.id != key.id && $0.container == key.container }
+        guard others.count < ServerKey.containerMax else {
+            throw ServiceError(
+                .badRequest,
+                "container '\(key.container)' has \(others.count) server keys, and may have no more: revoke those "
+                    + "that no server uses, which `zonekeeper key list` shows")
+        }
     }
 
     func change(_ id: String, _ change: (inout ServerKey) -> Void) throws -> [DirectoryChange] {

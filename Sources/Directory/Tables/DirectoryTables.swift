@@ -112,6 +112,8 @@ package enum DirectoryTables {
         case .webhook(let command): (0, try WebhookRows(db: db).apply(command, at: level))
         case .administration(let command): (0, try apply(command, at: level, in: db))
         case .endContainer(let name, let step): (0, try ContainerRows(db: db).end(name, step, at: level))
+        case .createToken(let token): (0, try TokenRows(db: db).create(token, at: level))
+        case .createServerKey(let key): (0, try ServerKeyRows(db: db).create(key, at: level))
         default: (0, try changes(of: command, in: db))
         }
     }
@@ -121,7 +123,7 @@ package enum DirectoryTables {
         case .installMap(let map): try MapRow(db: db).install(map)
         case .changeMap(let change): try MapRow(db: db).change(change)
         case .createContainer(let name, let time): try ContainerRows(db: db).create(name, time: time)
-        case .setSchema, .resetDevelopment, .webhook, .administration, .endContainer:
+        case .setSchema, .resetDevelopment, .webhook, .administration, .endContainer, .createToken, .createServerKey:
             preconditionFailure("a command that asks for the level")
         case .addContainerKey(let container, let key): try ContainerRows(db: db).add(key, to: container)
         case .updateAccount(let name, let changes): try AccountRows(db: db).update(name, changes)
@@ -129,12 +131,10 @@ package enum DirectoryTables {
         case .deleteAccount(let name): try AccountRows(db: db).delete(named: name)
         case .setPassword(let name, let password, let endsSessions):
             try AccountRows(db: db).setPassword(password, ofAccount: name, endsSessions: endsSessions)
-        case .createToken(let token): try TokenRows(db: db).create(token)
         case .beginSession(let token, let basis): try SignIns(db: db).begin(token, basis)
         case .revokeToken(let id): try TokenRows(db: db).revoke(id)
         case .noteSignInFailure(let accountID, let time):
             try AccountRows(db: db).noteSignInFailure(accountID, time: time)
-        case .createServerKey(let key): try ServerKeyRows(db: db).create(key)
         case .revokeServerKey(let id): try ServerKeyRows(db: db).revoke(id)
         case .addRoleMember(let member): try RoleRows(db: db).add(member)
         case .removeRoleMember(let member): try RoleRows(db: db).remove(member)

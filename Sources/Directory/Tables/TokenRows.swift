@@ -9,6 +9,13 @@ struct TokenRows {
 
     func token(_ id: String) throws -> Token? { try AccountReader(db).token(withID: id) }
 
+    func create(_ token: Token, at level: FeatureLevel) throws -> [DirectoryChange] {
+        if case .api(let container, _, _, _) = token.kind, level >= .boundedTokens {
+            try requireRoom(in: container, for: token)
+        }
+        return try create(token)
+    }
+
     func create(_ token: Token) throws -> [DirectoryChange] {
         switch token.kind {
         case .administrator(let name):
@@ -74,6 +81,20 @@ struct TokenRows {
         let count = try ofAdministrators.count
         guard count < Token.administratorsMax else {
             throw ServiceError(.badRequest, "the cluster has \(count) administrators, and may have no more")
+        }
+    }
+
+    /// - Throws: `BAD_REQUEST` where a container has as many other API tokens as it may.
+    private func requireRoom(in container: String, for token: Token) throws {
+        let named: [Token] = try db.messages(
+            "SELECT body FROM token WHERE account IS NULL AND expires IS NULL AND instr(body, ?) > 0",
+            [Data(container.utf8)])
+        let others = named.filter { $0.id != token.id && $0.kind.filterKind == .api && $0.kind.container == container }
+        guard others.count < Token.apiTokensMax else {
+            throw ServiceError(
+                .badRequest,
+                "container '\(container)' has \(others.count) API tokens, and may have no more: revoke those that no "
+                    + "app uses, which `zonekeeper token list --kind api` shows")
         }
     }
 

@@ -37,6 +37,7 @@
 /// | 12 | 0.1.0 | the deletion of a zone deletes the subscriptions that are bound to it |
 /// | 12 | 0.1.0 | a token that is made in the console needs its session until it is there |
 /// | 12 | 0.1.0 | administrators' rights to a container end with it |
+/// | 12 | 0.1.0 | API tokens and server keys of a container are bounded |
 ///
 /// What apply does in a new way gets the next number, a line here and a `static let`, and asks for it. A command, or a
 /// field of one, that a level brought is not proposed before the level is in force.
@@ -139,6 +140,9 @@ package struct FeatureLevel: RawRepresentable, Hashable, Comparable, Sendable, C
 
     /// A container that is removed is taken from what administrators' roles hold in.
     package static let endedRights = FeatureLevel(12)
+
+    /// A container has so many API tokens and server keys at most.
+    package static let boundedTokens = FeatureLevel(12)
 
     /// The levels that this build can follow.
     package static let supported = first...FeatureLevel(12)
