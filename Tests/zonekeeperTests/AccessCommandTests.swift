@@ -242,7 +242,8 @@ struct AccessCommandTests {
         #expect(line("eve") == "the token of eve is revoked")
         #expect(
             line("ada")
-                == "the token of ada is revoked; ada is still viewer of a, b, `zonekeeper administrator delete ada` ends that"
+                == "the token of ada is revoked; ada is still viewer of a, b, "
+                + "`zonekeeper administrator delete ada` ends that"
         )
         #expect(line("grace").contains("grace is still admin of the cluster, "))
         let tokens = #"{"tokens": [{"id": "t", "kind": "administrator", "name": "ada"}]}"#
