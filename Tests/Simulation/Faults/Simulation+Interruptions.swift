@@ -30,6 +30,29 @@ extension Simulation {
         }
     }
 
+    /// Has a webhook's receiver take long to answer now and then, while clients change more of what it is told. Then the
+    /// node that waits for the answer ends, or it applies so slowly that reads get no answer in time.
+    /// - Returns: for how long the receiver takes.
+    func disturbDelivery(by node: Int) -> UInt64? {
+        guard !isHealed, !isCalm, world.chance(10) else { return nil }
+        count("delivery")
+        let pause = world.milliseconds(1_000...4_000)
+        disturbed(for: pause + 12 * World.second)
+        for client in clients { client.hurry(for: pause) }
+        if world.chance(50) {
+            nodes[node - 1].slowApplying(byMicroseconds: 15_000_000)
+            world.schedule(after: pause + 8 * World.second, .fault, for: nil) { [unowned self] in
+                nodes[node - 1].quickenDisk()
+            }
+        } else {
+            world.schedule(after: pause, .fault, for: nil) { [unowned self] in
+                guard !isHealed, !isCalm else { return }
+                crashShortly(nodes[node - 1], world.pick([.process, .power]))
+            }
+        }
+        return pause + 100 * World.millisecond
+    }
+
     /// Has another node lead a group soon, with all its replicas there: the present leader's wall clock is wrong for a
     /// moment, and such a node leads nothing.
     func depose(_ group: GroupID) {
