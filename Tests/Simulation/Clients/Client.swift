@@ -37,6 +37,8 @@ final class Client: @unchecked Sendable {
     var limitsDoubtfulUntil: UInt64 = 0
     /// Requests that were answered, and may come again.
     var past: [PastRequest] = []
+    /// The first ones of each kind.
+    var early: [String: [PastRequest]] = [:]
     private var hasFilledStore = false
     /// Where the feed of the database goes on.
     var databaseToken: String?

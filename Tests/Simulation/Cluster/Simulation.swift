@@ -247,6 +247,7 @@ package final class Simulation: @unchecked Sendable {
 
     /// Gives clients what they must know of the world.
     private func informRecorder() {
+        receiver?.disturb = { [unowned self] in disturbDelivery(by: $0) }
         recorder.files.isClockWrong = { [unowned self] in isClockWrong }
         recorder.hideDirectory = { [unowned self] in hideDirectory() }
         recorder.areMostClocksWrong = { [unowned self] in areMostClocksWrong }
@@ -260,7 +261,8 @@ package final class Simulation: @unchecked Sendable {
         recorder.sharesInForce = { [unowned self] in sharesInForce($0) }
         // A build of before takes greater steps of time.
         recorder.mayForgetKeys = { [unowned self] in
-            longDayBegan != nil || options.isUpgraded && options.wrongDaysPercent > 0
+            longDayBegan != nil && (options.isUpgraded || options.isLongDayBusy)
+                || options.isUpgraded && options.wrongDaysPercent > 0
         }
         recorder.mayDisturb = { [unowned self] in
             if isHealed || isCalm { return false }

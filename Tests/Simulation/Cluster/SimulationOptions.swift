@@ -49,6 +49,8 @@ package struct SimulationOptions: Sendable {
     var hasFullStore: Bool
     /// Whether all clocks are ahead by more than a day for a while, before nodes are upgraded.
     var hasLongDay: Bool
+    /// Whether shards have so much to do meanwhile that their time follows.
+    var isLongDayBusy = false
 
     /// Has records have files, whatever the seed says.
     package mutating func requireAssets() {
@@ -209,7 +211,8 @@ package struct SimulationOptions: Sendable {
         hasAssets = !isUpgraded && chance(60)
         hasFlood = !isUpgraded && chance(8)
         hasFullStore = chance(8)
-        hasLongDay = isUpgraded && chance(40)
+        hasLongDay = (isUpgraded || !hasAssets) && chance(40)
+        isLongDayBusy = hasLongDay && chance(60)
         if chance(40) { makeLimitsSmall(using: &generator) }
         // What a database lacks of its quota is collected from several others.
         if chance(20) { shards = 3 }

@@ -1,3 +1,4 @@
+import Cluster
 import RaftCore
 import RecordModel
 
@@ -25,13 +26,14 @@ extension Simulation {
 
     /// Sets all clocks ahead by more than a day, and right again: shards forget the keys of the day before.
     func scheduleLongDay() {
-        let share = UInt64(world.random(8...18))
+        let share = UInt64(world.random(12...22))
         world.schedule(after: options.seconds * World.second / 100 * share, .fault, for: nil) { [unowned self] in
             guard !isHealed, !isCalm else { return }
             world.note("all clocks are wrong by 30 hours for a while")
             count("longDay")
             longDayBegan = world.now
             for node in nodes { node.setWall(common: commonOffset, error: 30 * 3_600_000) }
+            if options.isLongDayBusy { hastenShards() }
             world.schedule(after: Self.longDayNanoseconds, .fault, for: nil) { [unowned self] in
                 disturbed(for: 0)
                 wrongSince = world.now
@@ -41,6 +43,12 @@ extension Simulation {
     }
 
     private static let longDayNanoseconds = 90 * World.second
+
+    private func hastenShards() {
+        guard clients[0].hasEnded, recorder.isSetUp else { return }
+        let (groups, end) = (groups.filter { $0 != .directory }, world.now + Self.longDayNanoseconds)
+        clients[0].perform { client in for group in groups { await client.hasten(group, until: end) } }
+    }
 
     /// Whether all clocks are wrong by more than a day, or were within the time that a client repeats a request.
     var isLongDay: Bool {
