@@ -7,11 +7,9 @@ import Service
 // What a client does while all clocks are wrong by more than a day.
 extension Client {
     private static let writers = 32
-    /// Each of them moves the time of its shard by a minute.
-    private static let commandsPerWriter = 55
 
     /// Gives a shard so much to do that its time follows the clocks.
-    func hasten(_ group: GroupID, until end: UInt64) async {
+    func hasten(_ group: GroupID, commands: Int, until end: UInt64) async {
         guard let map = nodes.lazy.compactMap({ $0.running?.service.node.map }).first else { return }
         let stores = (0..<1_000).lazy.map { number in
             StoreKey(container: Place.container, environment: .development, user: "_busy\(number)")
@@ -25,7 +23,7 @@ extension Client {
             for _ in 0..<Self.writers {
                 tasks.addTask { [self] in
                     var done = 0
-                    while done < Self.commandsPerWriter, world.now < end, !isEnding {
+                    while done < commands / Self.writers, world.now < end, !isEnding {
                         if await deleteNothing(of: store) { done += 1 } else { await sleep(World.second) }
                     }
                 }

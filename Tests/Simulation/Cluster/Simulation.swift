@@ -261,7 +261,7 @@ package final class Simulation: @unchecked Sendable {
         recorder.sharesInForce = { [unowned self] in sharesInForce($0) }
         // A build of before takes greater steps of time.
         recorder.mayForgetKeys = { [unowned self] in
-            longDayBegan != nil && (options.isUpgraded || options.isLongDayBusy)
+            longDayBegan != nil && (options.isUpgraded || options.longDayCommands > 1_440)
                 || options.isUpgraded && options.wrongDaysPercent > 0
         }
         recorder.mayDisturb = { [unowned self] in

@@ -49,8 +49,9 @@ package struct SimulationOptions: Sendable {
     var hasFullStore: Bool
     /// Whether all clocks are ahead by more than a day for a while, before nodes are upgraded.
     var hasLongDay: Bool
-    /// Whether shards have so much to do meanwhile that their time follows.
-    var isLongDayBusy = false
+    /// How many commands each shard is given then, of which each moves its time by a minute. Up to a thousand must not
+    /// have it forget the keys of the day before.
+    var longDayCommands = 0
 
     /// Has records have files, whatever the seed says.
     package mutating func requireAssets() {
@@ -212,7 +213,7 @@ package struct SimulationOptions: Sendable {
         hasFlood = !isUpgraded && chance(8)
         hasFullStore = chance(8)
         hasLongDay = (isUpgraded || !hasAssets) && chance(40)
-        isLongDayBusy = hasLongDay && chance(60)
+        if hasLongDay { longDayCommands = chance(20) ? 0 : isUpgraded || chance(50) ? 1_760 : 1_000 }
         if chance(40) { makeLimitsSmall(using: &generator) }
         // What a database lacks of its quota is collected from several others.
         if chance(20) { shards = 3 }

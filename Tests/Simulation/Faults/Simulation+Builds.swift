@@ -33,7 +33,7 @@ extension Simulation {
             count("longDay")
             longDayBegan = world.now
             for node in nodes { node.setWall(common: commonOffset, error: 30 * 3_600_000) }
-            if options.isLongDayBusy { hastenShards() }
+            hastenShards()
             world.schedule(after: Self.longDayNanoseconds, .fault, for: nil) { [unowned self] in
                 disturbed(for: 0)
                 wrongSince = world.now
@@ -47,7 +47,10 @@ extension Simulation {
     private func hastenShards() {
         guard clients[0].hasEnded, recorder.isSetUp else { return }
         let (groups, end) = (groups.filter { $0 != .directory }, world.now + Self.longDayNanoseconds)
-        clients[0].perform { client in for group in groups { await client.hasten(group, until: end) } }
+        let commands = options.longDayCommands
+        clients[0].perform { client in
+            for group in groups { await client.hasten(group, commands: commands, until: end) }
+        }
     }
 
     /// Whether all clocks are wrong by more than a day, or were within the time that a client repeats a request.
