@@ -175,15 +175,17 @@ extension Client {
     }
 
     /// Signs requests while leaders follow each other, of whom some led before, and sends copies of them to each.
-    private func signForSeveralLeaders() async {
+    func signForSeveralLeaders() async {
         var used: [SignedRequest] = []
         for _ in 0..<7 where !isEnding {
             for signed in used {
                 guard case .answered = await enter(signed) else { continue }
                 return recorder.violated("client \(number): a signature is let in a second time, by a later leader")
             }
-            let time = Int64(world.now / World.millisecond) + SimulatedClock.wallOrigin + recorder.commonOffset
-            if let signed = Place.signed(Array(newValue().utf8), at: time), case .answered = await enter(signed) {
+            // A new leader takes only what is dated a while after it began to lead.
+            let time = Int64(world.now / World.millisecond) + SimulatedClock.wallOrigin + 2_500
+            let signed = Place.signed(Array(newValue().utf8), at: time + recorder.commonOffset)
+            if let signed, case .answered = await enter(signed) {
                 used.append(signed)
             }
             let map = nodes.lazy.compactMap { $0.running?.service.node.map }.first

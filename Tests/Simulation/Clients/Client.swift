@@ -40,6 +40,7 @@ final class Client: @unchecked Sendable {
     /// The first ones of each kind.
     var early: [String: [PastRequest]] = [:]
     private var hasFilledStore = false
+    private var hasSigned = false
     /// Where the feed of the database goes on.
     var databaseToken: String?
     private var writes = 0
@@ -164,6 +165,10 @@ final class Client: @unchecked Sendable {
         if nodes[0].options.hasFullStore, number == 3, !hasFilledStore {
             hasFilledStore = true
             return await fillStore()
+        }
+        if number == nodes[0].options.clients, !hasSigned, world.chance(5) {
+            hasSigned = true
+            return await signForSeveralLeaders()
         }
         if recorder.files.isUsed, world.chance(25) { return await useFiles() }
         switch world.random(0...156) {
