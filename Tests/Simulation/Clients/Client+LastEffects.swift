@@ -39,7 +39,9 @@ extension Client {
         guard book.isUsed, book.live[id] != nil else { return }
         endLeader(home)
         guard await create(in: zone, book) else { return }
-        await sleep(world.milliseconds(100...1_000))
+        // All replicas have it by then, and the home has no other leader yet.
+        let timeout = nodes[0].options.electionTimeoutMilliseconds
+        await sleep(world.milliseconds(timeout / 2...timeout * 9 / 10))
         endLeader(nil)
     }
 

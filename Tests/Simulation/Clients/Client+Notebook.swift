@@ -1,3 +1,4 @@
+import Cluster
 import Directory
 import HistoryChecks
 import RecordModel
@@ -215,7 +216,9 @@ extension Client {
     /// Imports the type, which loses a field, while a save with that field is on its way from another node. Where the
     /// field is lost for good, its value must not be back with it.
     private func dropExtraMeanwhile() async {
-        let present = nodes.filter { $0.running != nil }.shuffled(using: &world.generator)
+        var present = nodes.filter { $0.running != nil }.shuffled(using: &world.generator)
+        // What a leader is told itself comes at once.
+        if let other = present.firstIndex(where: { !leads($0) }) { present.swapAt(0, other) }
         guard present.count > 1, recorder.mayDisturb(5 * World.second) else { return }
         let (names, network) = (Notebook.names.shuffled(using: &world.generator), present[0].network)
         // The schema has the field when the late save is on its way.
@@ -238,6 +241,12 @@ extension Client {
         guard let seen = await lookedUp() else { return leaveNotebook() }
         if seen[names[0]] == late { return notebook.keepExtra(of: names[0], late.extra) }
         await changeAndLookUp((names[2], Notebook.Note(number: 0, extra: newValue())))
+    }
+
+    /// Whether a node leads the directory or the notebook's group.
+    private func leads(_ node: SimulatedNode) -> Bool {
+        guard let cluster = node.running?.service.node else { return false }
+        return cluster.leads(.directory) || cluster.leads(cluster.map.group(of: Place.zone(notebook.zone)))
     }
 
     private func changeAndLookUp(_ change: Notebook.Change) async {
