@@ -216,9 +216,9 @@ extension Client {
     /// Imports the type, which loses a field, while a save with that field is on its way from another node. Where the
     /// field is lost for good, its value must not be back with it.
     private func dropExtraMeanwhile() async {
-        var present = nodes.filter { $0.running != nil }.shuffled(using: &world.generator)
         // What a leader is told itself comes at once.
-        if let other = present.firstIndex(where: { !leads($0) }) { present.swapAt(0, other) }
+        let running = nodes.filter { $0.running != nil }.shuffled(using: &world.generator)
+        let present = running.filter { !leads($0) } + running.filter { leads($0) }
         guard present.count > 1, recorder.mayDisturb(5 * World.second) else { return }
         let (names, network) = (Notebook.names.shuffled(using: &world.generator), present[0].network)
         // The schema has the field when the late save is on its way.
