@@ -126,6 +126,7 @@ package final class Simulation: @unchecked Sendable {
             judgeTimes(of: message)
             spring(at: message)
             springRivalry(at: message)
+            rob(atHandover: message)
             if let members = raftWatch.newMembers { disturbChange(to: members, in: message.group, by: sender) }
         }
         network.arrivals = { [unowned self] message, receiver in
@@ -139,6 +140,7 @@ package final class Simulation: @unchecked Sendable {
             node.onFailure = { [unowned self, unowned node] in recover(node) }
             node.onError = { [unowned self, unowned node] in heardError($0, of: node) }
             node.onEffects = { [unowned self, unowned node] in lookForEffects(at: node.number, $0) }
+            node.onInstall = { [unowned self, unowned node] in readAsSnapshotComes(to: node, $0) }
             node.onOpen = { [unowned self, unowned node] in requireFound(node, $0) }
         }
         for node in nodes.prefix(options.nodes) {
@@ -254,7 +256,7 @@ package final class Simulation: @unchecked Sendable {
         if options.hasLoneWrongClock { scheduleWrongClock() }
         if options.isUpgraded { scheduleUpgrade() }
         if options.hasLongDay { scheduleLongDay() }
-        if options.hasLowRate { schedulePressing() }
+        if options.hasPressing { schedulePressing() }
         if options.hasLongReads { scheduleLongReads() }
         // Two disks that lose something are more than is promised.
         if options.hasAssets, options.loss == nil { scheduleRot() }

@@ -1,4 +1,5 @@
 import Cluster
+import Directory
 import RaftCore
 import RecordModel
 
@@ -7,12 +8,15 @@ extension Simulation {
     /// Has the first nodes run a build of the first feature level, and the present one after a while, each by itself.
     func scheduleUpgrade() {
         // Nodes that join may have the former build, too, though the cluster is beyond it.
-        let joining = nodes.dropFirst(options.nodes).filter { _ in world.chance(50) }
+        let joining = nodes.dropFirst(options.nodes).filter {
+            $0.number == options.nodes + 1 || world.chance(50)
+        }
         for node in nodes.prefix(options.nodes) + joining {
             node.levels = FeatureLevel.first...FeatureLevel.first
+            if joining.contains(where: { $0 === node }) { joinLate(node) }
             let share = UInt64(world.random(20...80))
             world.schedule(after: options.seconds * World.second / 100 * share, .fault, for: nil) { [unowned self] in
-                upgrade(node)
+                if node.isEnlisted { upgrade(node) }
             }
         }
         // Shards whose time lags behind are where the levels differ.
@@ -21,6 +25,19 @@ extension Simulation {
             world.schedule(after: options.seconds * World.second / 100 * share, .fault, for: nil) { [unowned self] in
                 setAllClocks(ahead: 2 * 3_600_000)
             }
+        }
+    }
+
+    /// Has a node of the former build ask to join once the others may be beyond it, unless it has joined before.
+    private func joinLate(_ node: SimulatedNode) {
+        world.schedule(after: options.seconds * World.second / 100 * 84, .fault, for: nil) { [unowned self] in
+            guard !isHealed, !isCalm, !node.isEnlisted, manager.hasEnded else { return }
+            count("add")
+            node.start()
+            change(.addNode(Self.member(UInt64(node.number))))
+        }
+        world.schedule(after: options.seconds * World.second / 100 * 92, .fault, for: nil) { [unowned self] in
+            if node.levels == FeatureLevel.first...FeatureLevel.first { upgrade(node) }
         }
     }
 

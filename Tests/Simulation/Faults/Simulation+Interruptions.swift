@@ -10,12 +10,14 @@ extension Simulation {
         guard let (group, leader, others) = replicasOfAnyGroup() else { return }
         let zones = recorder.zones.indices.filter { recorder.zones[$0].group == group }
         guard !zones.isEmpty else { return }
-        let zone = world.pick(zones)
+        let (zone, number) = (world.pick(zones), Int(leader.node.rawValue))
+        let isDeaf = world.chance(60)
         for client in clients {
-            let aim = Client.Aim(node: world.pick(others), zone: zone, isReading: false, isKeyless: true)
+            let node = isDeaf ? number : world.pick(others)
+            let aim = Client.Aim(node: node, zone: zone, isReading: false, isKeyless: true)
             client.hurry(for: 1_200 * World.millisecond, aim: aim)
         }
-        let number = Int(leader.node.rawValue)
+        if isDeaf { return deafenLeader(number) }
         world.schedule(after: world.milliseconds(300...1_200), .fault, for: nil) { [unowned self] in
             guard !isHealed, !isCalm else { return }
             switch world.random(0...3) {
@@ -51,6 +53,21 @@ extension Simulation {
             }
         }
         return pause + 100 * World.millisecond
+    }
+
+    /// Has a leader hear nobody, though all hear it, for longer than clients of that node are kept waiting: what it has
+    /// begun is done, and it cannot know. Or it knows and has forgotten who asked, as it applies too slowly.
+    private func deafenLeader(_ number: Int) {
+        disturbed(for: 12 * World.second)
+        let isSlow = world.chance(40)
+        if isSlow { nodes[number - 1].slowApplying(byMicroseconds: UInt64(world.random(1_000_000...4_000_000))) }
+        world.schedule(after: world.milliseconds(300...1_000), .fault, for: nil) { [unowned self] in
+            if !isHealed, !isCalm, !isSlow { network.deafen(number) }
+        }
+        world.schedule(after: world.milliseconds(7_500...9_500), .fault, for: nil) { [unowned self] in
+            network.heal()
+            nodes[number - 1].quickenDisk()
+        }
     }
 
     /// Has another node lead a group soon, with all its replicas there: the present leader's wall clock is wrong for a
