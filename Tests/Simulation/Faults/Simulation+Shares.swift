@@ -1,5 +1,6 @@
 import Admission
 import Cluster
+import Directory
 import PeerTransport
 import RaftCore
 import Service
@@ -50,7 +51,7 @@ extension Simulation {
         switch world.random(0...3) {
         case 0: answerLate(ledger, of: leader, holder, other)
         case 1: hide(holder, from: ledger, other)
-        case 2: usurp(ledger, of: leader)
+        case 2: usurp(ledger, of: leader, map)
         default: comeBack(ledger, leader)
         }
     }
@@ -59,7 +60,7 @@ extension Simulation {
     private func answerLate(_ ledger: GroupID, of leader: Int, _ holder: Int, _ other: Int) {
         world.note("ROB: node \(holder) hears the ledger of node \(leader) late")
         press(nodes: [holder], for: 4 * World.second)
-        network.slowDown(from: leader, to: holder, byMicroseconds: UInt64(world.random(300_000...450_000)))
+        network.slowDown(from: leader, to: holder, byMicroseconds: UInt64(world.random(500_000...900_000)))
         atTheRate(after: 2_000) { [self] in
             guard let end = endOfShare(at: holder) else { return }
             cut(holder, off: leader, asShareLastsBeyond: end, looks: 80) { [self] in
@@ -97,11 +98,13 @@ extension Simulation {
         endRobbery(after: 7)
     }
 
-    private func usurp(_ ledger: GroupID, of leader: Int) {
+    /// A clock that jumped would end what the leader may rely on, so the directory is asked for another one.
+    private func usurp(_ ledger: GroupID, of leader: Int, _ map: ClusterMap) {
+        let others = map.replicas(ofShard: ledger.shard).filter { $0.node != UInt64(leader) }
+        guard manager.hasEnded, !others.isEmpty else { return }
         world.note("ROB: node \(leader) will not hear that another one leads group \(ledger)")
-        press(nodes: [leader], for: 3 * World.second)
-        atTheRate(after: 1_500) { [self] in plan(.usurp, ledger) }
-        endRobbery(after: 9)
+        robbery = Robbery(ledger: ledger, leader: leader, plan: .usurp, until: world.now + 20 * World.second)
+        change(.preferLeader(shard: ledger.shard, node: world.pick(others).node))
     }
 
     private func comeBack(_ ledger: GroupID, _ leader: Int) {
@@ -138,19 +141,15 @@ extension Simulation {
             sent.group == RateExchange.group(of: Place.container, in: map)
         else { return }
         let leader = Int(sent.message.from.node.rawValue)
-        if let robbery {
+        if let robbery, world.now < robbery.until {
             guard case .usurp = robbery.plan, robbery.leader == leader else { return }
-            self.robbery = nil
         } else if !world.chance(40) {
             return
         }
+        robbery = nil
         let others = nodes.filter { $0.running != nil && $0.number != leader }.map(\.number)
         guard !others.isEmpty else { return }
         network.deafen(leader)
-        if nodes[leader - 1].wallError != 0 {
-            wrongSince = world.now
-            nodes[leader - 1].setWall(common: commonOffset, error: 0)
-        }
         disturbed(for: 8 * World.second)
         press(nodes: [leader, world.pick(others)], for: 5 * World.second)
         endRobbery(after: 8)
