@@ -35,7 +35,9 @@ enum LogImage {
         let last = startOfLastRecord(in: bytes)
         // Nothing was written to the segment: its header speaks for those before it.
         guard number(in: bytes, at: last + 8) == number(in: bytes, at: 16) << 32 | UInt64(last) else { return true }
-        return bytes[last + 28] == watermarkKind && number(in: bytes, at: last + 16) == number(in: bytes, at: last + 8)
+        // What stands first in a segment has the header before it.
+        return bytes[last + 28] == watermarkKind
+            && (last == headerBytes || number(in: bytes, at: last + 16) == number(in: bytes, at: last + 8))
     }
 
     private static func number(in bytes: [UInt8], at offset: Int, count: Int = 8) -> UInt64 {
