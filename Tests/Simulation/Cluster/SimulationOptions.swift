@@ -220,7 +220,10 @@ package struct SimulationOptions: Sendable {
         hasFullStore = chance(8)
         hasLongDay = (isUpgraded || !hasAssets) && chance(40)
         if hasLongDay { longDayCommands = chance(20) ? 0 : isUpgraded || chance(50) ? 1_760 : 1_000 }
-        if chance(30) { raft.cacheBytesMax = segmentBytes / 2 }
+        // What a follower lacks is then read from the log, a little at a time.
+        if chance(30) {
+            (raft.cacheBytesMax, raft.probeBytesMax, raft.appendBytesMax) = (segmentBytes / 2, 1_024, 4_096)
+        }
         if chance(40) { makeLimitsSmall(using: &generator) }
         // What a database lacks of its quota is collected from several others.
         if chance(20) { shards = 3 }

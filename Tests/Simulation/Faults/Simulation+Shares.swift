@@ -61,34 +61,12 @@ extension Simulation {
         world.note("ROB: node \(holder) hears the ledger of node \(leader) late")
         press(nodes: [holder], for: 4 * World.second)
         network.slowDown(from: leader, to: holder, byMicroseconds: UInt64(world.random(500_000...900_000)))
+        // What it was lent last is on its way to it then, and no more is heard of it.
         atTheRate(after: 2_000) { [self] in
-            guard let end = endOfShare(at: holder) else { return }
-            cut(holder, off: leader, asShareLastsBeyond: end, looks: 80) { [self] in
-                press(nodes: [holder, other], for: 3 * World.second)
-            }
+            network.cut(from: holder, to: leader)
+            press(nodes: [holder, other], for: 4 * World.second)
         }
         endRobbery(after: 8)
-    }
-
-    /// Cuts the two off from each other as soon as another answer has come.
-    private func cut(
-        _ holder: Int, off leader: Int, asShareLastsBeyond end: UInt64, looks: Int, _ done: @escaping () -> Void
-    ) {
-        atTheRate(after: 20) { [self] in
-            guard let now = endOfShare(at: holder), looks > 0 else { return }
-            if now <= end { return cut(holder, off: leader, asShareLastsBeyond: end, looks: looks - 1, done) }
-            network.cut(from: leader, to: holder)
-            network.cut(from: holder, to: leader)
-            done()
-        }
-    }
-
-    /// When a node's share of the rate ends, by its own clock.
-    private func endOfShare(at node: Int) -> UInt64? {
-        guard let (service, process, _) = nodes[node - 1].running else { return nil }
-        let now = process.clock.local(at: world.now).nanoseconds
-        let key = RateKey(container: Place.container, kind: .requests)
-        return service.peerExchange.rates.limiters.limiter(key, now: now).state(now: now).validUntil
     }
 
     private func hide(_ holder: Int, from ledger: GroupID, _ other: Int) {
