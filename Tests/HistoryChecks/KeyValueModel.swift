@@ -2,6 +2,14 @@
 ///
 /// Limits are not part of it: withdraw calls that were refused for one.
 package struct KeyValueModel: HistoryModel {
+    /// How much a store holds.
+    package struct Usage: Hashable, Sendable {
+        package var keys: Int
+        package var bytes: Int
+
+        package init(keys: Int, bytes: Int) { (self.keys, self.bytes) = (keys, bytes) }
+    }
+
     /// One write of a batch.
     package struct Write: Hashable, Sendable, CustomStringConvertible {
         /// What a writer expects of a key.
@@ -44,8 +52,9 @@ package struct KeyValueModel: HistoryModel {
 
     /// What it is told.
     package enum Outcome: Hashable, Sendable {
-        /// The new version of each write's key; nil where there was nothing to delete.
-        case applied([Version?])
+        /// The new version of each write's key; nil where there was nothing to delete. What the store holds then is nil
+        /// where it was not told.
+        case applied([Version?], Usage? = nil)
         /// The keys that were not as expected, in the order of the writes.
         case conflict([String])
         /// What is there, for `read` and `view`.
@@ -76,14 +85,20 @@ package struct KeyValueModel: HistoryModel {
     }
 
     package let initial: State
+    private let sizeOf: @Sendable (String) -> Int
 
-    /// A store as it is when the history begins.
-    package init(_ initial: State = State()) { self.initial = initial }
+    /// - Parameters:
+    ///   - initial: the store as it is when the history begins.
+    ///   - sizeOf: how many bytes a value counts for.
+    package init(_ initial: State = State(), sizeOf: @escaping @Sendable (String) -> Int = { $0.utf8.count }) {
+        self.initial = initial
+        self.sizeOf = sizeOf
+    }
 
     package func changesNothing(_ operation: Operation, outcome: Outcome?) -> Bool {
         switch (operation, outcome) {
         case (.read, _), (.view, _), (_, .conflict): true
-        case (.write, .applied(let versions)): versions.allSatisfy { $0 == nil }
+        case (.write, .applied(let versions, _)): versions.allSatisfy { $0 == nil }
         case (.write, _): false
         }
     }
@@ -97,7 +112,7 @@ package struct KeyValueModel: HistoryModel {
         }
         return calls.map { call in
             switch (call.operation, call.outcome) {
-            case (_, .applied(let versions)): versions.compactMap { $0?.sequence }.max().map { $0 &* 2 }
+            case (_, .applied(let versions, _)): versions.compactMap { $0?.sequence }.max().map { $0 &* 2 }
             case (_, .found(let entries)): entries.values.map(\.version.sequence).max().map { $0 &* 2 + 1 }
             case (.write(let writes), nil): writes.compactMap { first[[$0.key, $0.value]] }.min().map { $0 &* 2 }
             case (_, .conflict), (.read, nil), (.view, nil): nil
@@ -107,7 +122,7 @@ package struct KeyValueModel: HistoryModel {
 
     package func mayCome(_ operation: Operation, outcome: Outcome, after state: State) -> Bool {
         switch outcome {
-        case .applied(let versions): versions.allSatisfy { $0.map { $0.sequence > state.sequence } ?? true }
+        case .applied(let versions, _): versions.allSatisfy { $0.map { $0.sequence > state.sequence } ?? true }
         case .found(let entries):
             entries.allSatisfy { $1.version.sequence > state.sequence || state.entries[$0] == $1 }
         case .conflict: true
@@ -123,6 +138,9 @@ package struct KeyValueModel: HistoryModel {
             return outcome == nil || outcome == .found(found) ? [state] : []
         case .write(let writes):
             let (answer, next) = state.after(writes)
+            if case .applied(let versions, let usage?)? = outcome {
+                return answer == .applied(versions) && usage == next.usage(sizeOf) ? [next] : []
+            }
             return outcome == nil || outcome == answer ? [next] : []
         }
     }
@@ -134,6 +152,10 @@ extension KeyValueModel.State {
         guard clashes.isEmpty else { return (.conflict(clashes), self) }
         var next = self
         return (.applied(writes.map { next.apply($0) }), next)
+    }
+
+    fileprivate func usage(_ sizeOf: (String) -> Int) -> KeyValueModel.Usage {
+        KeyValueModel.Usage(keys: entries.count, bytes: entries.values.reduce(0) { $0 + sizeOf($1.content) })
     }
 
     private func isAsExpected(_ write: KeyValueModel.Write) -> Bool {
@@ -167,7 +189,9 @@ extension KeyValueModel.Operation: CustomStringConvertible {
 extension KeyValueModel.Outcome: CustomStringConvertible {
     package var description: String {
         switch self {
-        case .applied(let versions): "applied [\(versions.map { $0?.description ?? "-" }.joined(separator: ", "))]"
+        case .applied(let versions, let usage):
+            "applied [\(versions.map { $0?.description ?? "-" }.joined(separator: ", "))]"
+                + (usage.map { ", \($0.keys) keys of \($0.bytes) bytes" } ?? "")
         case .conflict(let keys): "conflict on \(keys.joined(separator: ", "))"
         case .found(let entries): shown(entries)
         }

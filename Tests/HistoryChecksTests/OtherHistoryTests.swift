@@ -124,6 +124,21 @@ struct OtherHistoryTests {
         #expect(KeyValueModel().verdict(on: history).isLinearizable)
     }
 
+    @Test("what a batch is told that its store holds is what it holds: a value that was replaced counts no more")
+    func usage() {
+        func history(_ bytes: Int) -> Store {
+            var history = Store()
+            for (sequence, value) in ["1", "22"].enumerated() {
+                let id = history.begin(.write([.init("a", value)]), client: 1)
+                let usage = KeyValueModel.Usage(keys: 1, bytes: sequence == 0 ? 1 : bytes)
+                history.end(id, .applied([Version(1, UInt64(sequence) + 1)], usage))
+            }
+            return history
+        }
+        #expect(KeyValueModel().verdict(on: history(2)).isLinearizable)
+        #expect(!KeyValueModel().verdict(on: history(3)).isLinearizable)
+    }
+
     @Test("calls that were withdrawn count for nothing")
     func withdrawn() {
         var history = Record()

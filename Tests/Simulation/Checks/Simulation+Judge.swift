@@ -29,10 +29,12 @@ extension Simulation {
             return
         }
         compareReplicas(since: before)
+        for client in clients { readBack(by: client) { await $0.repeatEarly() } }
         for zone in recorder.zones.indices { readBack { await $0.readBack(zone: zone) } }
         for store in recorder.stores.indices { readBack { await $0.readBack(store: store) } }
         for client in clients { readBack(by: client) { await $0.readBackNotebook() } }
         readBack { await $0.tryKeptTokens() }
+        if world.chance(40) { readBack { await $0.shareSession() } }
         breakEffects()
         for client in clients { readBack(by: client) { await $0.readBackWatchbook() } }
         if let receiver { readBack { await $0.readBack(receiver) } }
@@ -214,9 +216,10 @@ extension Simulation {
             let model = ZoneModel(.unwritten(isDefault: zone.key.isDefault))
             judge(model.verdict(on: zone.history), "zone \(zone.key.name)")
         }
+        let model = KeyValueModel { PropertyValue.string($0).sizeBytes }
         for store in recorder.stores {
             report.unknown += store.history.unknownCount
-            judge(KeyValueModel().verdict(on: store.history), "store \(store.account)")
+            judge(model.verdict(on: store.history), "store \(store.account)")
         }
     }
 

@@ -11,11 +11,12 @@ import Wire
 // What a client does to find out whom nodes let in, and by which limits.
 extension Client {
     func tryCredentials() async {
-        switch world.random(0...11) {
+        switch world.random(0...13) {
         case 0..<2: await endAllSessions()
         case 2..<6: await repeatSignature()
-        case 6..<8: await keepToken()
-        case 8: await shareSession()
+        case 6..<8: await signForSeveralLeaders()
+        case 8..<10: await keepToken()
+        case 10: await shareSession()
         default: await changeLimits()
         }
     }
@@ -116,10 +117,12 @@ extension Client {
     }
 
     /// Lets two apps have one session: while one gets newer tokens, the other one's is good for the grace time.
-    private func shareSession() async {
+    func shareSession() async {
         let id = "shared-\(newValue())"
         guard await settle([.createToken(Place.session(id, Place.accounts[0]))]) else { return }
-        let node = nodes[world.random(0...(nodes.count - 1))]
+        let node = world.pick(nodes.filter { $0.isEnlisted && !$0.isRetired })
+        // At the very end there is time.
+        let isLast = isEnding
         let one = UserSession(id)
         let process = node.process
         // The second one replaces the token of the other app.
@@ -128,9 +131,9 @@ extension Client {
             replaced = world.now
             guard case .value = await ServerCall.make(to: node, as: one, recorder, Self.look) else { return }
             let end = world.now + UInt64(world.random(seconds)) * World.second
-            while world.now < end, !isEnding { await sleep(5 * World.second) }
+            while world.now < end, !isEnding || isLast { await sleep(5 * World.second) }
         }
-        guard node.process === process, !isEnding else { return }
+        guard node.process === process, !isEnding || isLast else { return }
         let answer = await ServerCall.make(to: node, as: UserSession(id), recorder, Self.look)
         if case .failed(let failure) = answer, world.now < replaced + 55 * World.second {
             recorder.violated(
@@ -169,6 +172,32 @@ extension Client {
             if isEnding { return }
             await sleep(world.milliseconds(world.chance(70) ? 1...2_000 : 5_000...20_000))
         }
+    }
+
+    /// Signs requests while leaders follow each other, of whom some led before, and sends copies of them to each.
+    func signForSeveralLeaders() async {
+        var used: [SignedRequest] = []
+        for _ in 0..<7 where !isEnding {
+            for signed in used {
+                guard case .answered = await enter(signed) else { continue }
+                return recorder.violated("client \(number): a signature is let in a second time, by a later leader")
+            }
+            // A new leader takes only what is dated a while after it began to lead.
+            let time = Int64(world.now / World.millisecond) + SimulatedClock.wallOrigin + 2_500
+            let signed = Place.signed(Array(newValue().utf8), at: time + recorder.commonOffset)
+            if let signed, case .answered = await enter(signed) {
+                used.append(signed)
+            }
+            let map = nodes.lazy.compactMap { $0.running?.service.node.map }.first
+            guard let map, recorder.mayDisturb(5 * World.second) else { return }
+            recorder.depose(RateExchange.group(of: Place.container, in: map))
+            // Who was deposed may lead again soon.
+            await sleep(world.milliseconds(700...4_000))
+        }
+    }
+
+    private func enter(_ signed: SignedRequest) async -> Asked<Bool> {
+        await ask(repeats: false, triesMax: 3) { visit throws(RequestFailure) in try await visit.enter(signed: signed) }
     }
 
     // MARK: Limits

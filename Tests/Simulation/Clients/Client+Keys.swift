@@ -35,10 +35,10 @@ extension Client {
         switch answer {
         case .nothing(mayHaveBeenDone: true): break
         case .nothing(mayHaveBeenDone: false): recorder.withdraw(store: store, call)
-        case .answered(.applied(let versions, _), _):
+        case .answered(.applied(let versions, let usage), _):
             let versions = versions.map { $0.map { Version($0) } }
             for (write, version) in zip(writes, versions) { known[storePlace(write.key, in: store)] = version }
-            recorder.end(store: store, call, .applied(versions))
+            recorder.end(store: store, call, .applied(versions, .init(keys: usage.keys, bytes: usage.bytes)))
         case .answered(.conflict(let conflicts), _):
             for conflict in conflicts {
                 known[storePlace(conflict.key, in: store)] = conflict.version.map { Version($0) }

@@ -29,6 +29,22 @@ extension Client {
         // Nobody writes from here on.
     }
 
+    /// Has a change told of while the user's home has no leader, and then all nodes end: what it tells waits in the file
+    /// of the zone's shard, and nobody writes there any more.
+    func holdUpEffects(
+        of zone: WatchedHistory.Zone, home: GroupID, endLeader: @Sendable (GroupID?) -> Void
+    ) async {
+        let (book, id) = (watchbook, watchbook.newName("s"))
+        await save(subscription(id, to: zone), of: book)
+        guard book.isUsed, book.live[id] != nil else { return }
+        endLeader(home)
+        guard await create(in: zone, book) else { return }
+        // All replicas have it by then, and the home has no other leader yet.
+        let timeout = nodes[0].options.electionTimeoutMilliseconds
+        await sleep(world.milliseconds(timeout / 2...timeout * 9 / 10))
+        endLeader(nil)
+    }
+
     private func subscription(_ id: String, to zone: WatchedHistory.Zone) -> NotificationTwin.Subscription {
         .init(id: id, kind: .query, zone: zone.name, events: [.create])
     }

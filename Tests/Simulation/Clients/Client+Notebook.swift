@@ -1,3 +1,4 @@
+import Cluster
 import Directory
 import HistoryChecks
 import RecordModel
@@ -12,8 +13,11 @@ extension Client {
     }
 
     private func useMadeNotebook() async {
-        switch world.random(0...20) {
+        switch world.random(0...24) {
         case 20: await deleteWithCascade()
+        case 21: await tryTokenBefore()
+        case 22: await dropExtraMeanwhile()
+        case 23: await deletePair()
         case 0..<6: await changeNotes(newChanges())
         case 6: await lookUpNotes()
         case 7: await lookUpVersions(of: world.pick(Notebook.names))
@@ -39,6 +43,13 @@ extension Client {
         await walkBackwards()
         await followDatabase()
         for name in Notebook.names { await lookUpVersions(of: name) }
+        await deletePair()
+        await remakeZone()
+        for _ in 0..<3 where notebook.isMade { await changeNotes(newChanges()) }
+        guard notebook.isMade else { return }
+        await tryTokenBefore()
+        await lookUpNotes()
+        await followNotes()
     }
 
     // MARK: Certainty
@@ -105,9 +116,17 @@ extension Client {
         return names.map { ($0, isDeletion || world.chance(10) ? nil : newNote()) }
     }
 
+    /// Deletes a record by the same request as one that it goes with.
+    private func deletePair() async {
+        let names = Notebook.names.shuffled(using: &world.generator).prefix(2)
+        let pair = [Notebook.Note(number: 0), Notebook.Note(number: 1, owner: names[0])]
+        guard await changeNotes(Array(zip(names, pair))) else { return }
+        await changeNotes(names.shuffled(using: &world.generator).map { ($0, nil) }, isAtomic: true)
+    }
+
     @discardableResult
-    private func changeNotes(_ changes: [Notebook.Change]) async -> Bool {
-        let body = notebook.body(changes, isAtomic: world.chance(60))
+    private func changeNotes(_ changes: [Notebook.Change], isAtomic: Bool? = nil) async -> Bool {
+        let body = notebook.body(changes, isAtomic: isAtomic ?? world.chance(60))
         let identity = Visit.Identity(key: newKey(), body: body)
         let answer = await ask(repeats: true) { visit throws(RequestFailure) in
             try await visit.database(identity) { request throws(RequestFailure) in
@@ -138,8 +157,38 @@ extension Client {
     }
 
     private func remakeZone() async {
-        guard await changeZone(isCreation: false), await changeZone(isCreation: true) else { return }
+        guard await changeZone(isCreation: false), await saveInVain(), await changeZone(isCreation: true) else {
+            return
+        }
         notebook.beginAgain()
+        if let refused = past.last { await repeatPast(refused) }
+        await tryTokenBefore()
+    }
+
+    /// Saves a record while the zone is not there.
+    /// - Returns: whether that was refused: then a copy that comes when the zone is there is refused, too.
+    private func saveInVain() async -> Bool {
+        let body = notebook.body([(world.pick(Notebook.names), newNote())], isAtomic: false)
+        let identity = Visit.Identity(key: newKey(), body: body)
+        let save: PastRequest.Body<RecordModification.Result> = { visit throws(RequestFailure) in
+            try await visit.database(identity) { request throws(RequestFailure) in
+                try await RecordModification(visit.service, request).run(try ModifyRecordsRequest(sent: body))
+            }
+        }
+        let answer = await ask(repeats: true, save)
+        switch answer {
+        case .failed(let failure) where failure.error.code == .zoneNotFound:
+            remember("a save in a zone that was not there", answer, save) { _ in "done" }
+            return true
+        case .failed(let failure): complain("a save without the zone is refused: \(failure.error)")
+        case .answered: complain("a save without the zone is done")
+        case .nothing: leaveNotebook()
+        }
+        return false
+    }
+
+    /// Follows the zone's feed by a token of a life of it that has ended: that one says nothing of what is there now.
+    private func tryTokenBefore() async {
         guard let token = notebook.tokenBefore else { return }
         let body = notebook.changes(after: token, limit: 10, isReverse: false)
         let answer = await ask(repeats: true, triesMax: 4) { visit throws(RequestFailure) in
@@ -167,9 +216,13 @@ extension Client {
     /// Imports the type, which loses a field, while a save with that field is on its way from another node. Where the
     /// field is lost for good, its value must not be back with it.
     private func dropExtraMeanwhile() async {
-        let present = nodes.filter { $0.running != nil }.shuffled(using: &world.generator)
+        // What a leader is told itself comes at once.
+        let running = nodes.filter { $0.running != nil }.shuffled(using: &world.generator)
+        let present = running.filter { !leads($0) } + running.filter { leads($0) }
         guard present.count > 1, recorder.mayDisturb(5 * World.second) else { return }
         let (names, network) = (Notebook.names.shuffled(using: &world.generator), present[0].network)
+        // The schema has the field when the late save is on its way.
+        guard await changeNotes([(names[0], Notebook.Note(number: 0, extra: newValue()))]) else { return }
         let (late, plain) = (Notebook.Note(number: 0, extra: newValue()), Notebook.Note(number: 1))
         for other in 1...network.nodeCount where other != present[0].number {
             network.slowDown(from: present[0].number, to: other, byMicroseconds: 1_500_000)
@@ -190,6 +243,12 @@ extension Client {
         await changeAndLookUp((names[2], Notebook.Note(number: 0, extra: newValue())))
     }
 
+    /// Whether a node leads the directory or the notebook's group.
+    private func leads(_ node: SimulatedNode) -> Bool {
+        guard let cluster = node.running?.service.node else { return false }
+        return cluster.leads(.directory) || cluster.leads(cluster.map.group(of: Place.zone(notebook.zone)))
+    }
+
     private func changeAndLookUp(_ change: Notebook.Change) async {
         if await changeNotes([change]) { await lookUpNotes() }
     }
@@ -204,7 +263,12 @@ extension Client {
                 try await RecordModification(visit.service, request).run(try ModifyRecordsRequest(sent: body))
             }
         }
-        guard case .answered(let result, _) = answer, case .saved? = result.items.first?.outcome else { return false }
+        if case .failed(let failure) = answer { complain("a save of \(change.name) is refused: \(failure.error)") }
+        guard case .answered(let result, _) = answer else { return false }
+        for case .failed(let error, _) in result.items.map(\.outcome) {
+            complain("a save of \(change.name) is refused: \(error)")
+            return false
+        }
         return true
     }
 

@@ -24,6 +24,7 @@ struct PastRequest: Sendable {
 // What becomes of a request's copy that comes late.
 extension Client {
     private static let pastMax = 8
+    private static let earlyMax = 3
 
     /// Keeps a request that was answered.
     /// - Parameter mark: what is the same in each answer to it.
@@ -37,7 +38,9 @@ extension Client {
             if case .failed(let failure) = answer, failure.error.detail == .idempotencyKey { return .tooOld }
             return Self.mark(answer, mark).map { .answered($0) }
         }
-        past.append(PastRequest(repeats: repeats, what: what, mark: first))
+        let request = PastRequest(repeats: repeats, what: what, mark: first)
+        if early[what, default: []].count < Self.earlyMax { early[what, default: []].append(request) }
+        past.append(request)
         if past.count > Self.pastMax { past.remove(at: world.random(0...(Self.pastMax - 1))) }
     }
 
@@ -54,6 +57,13 @@ extension Client {
         guard let request = past.randomElement(using: &world.generator) else { return await save() }
         moveOn()
         await repeatPast(request)
+    }
+
+    /// Has copies of the first requests come, whatever happened to clocks since.
+    func repeatEarly() async {
+        for what in early.keys.sorted() {
+            for request in early[what] ?? [] { await repeatPast(request) }
+        }
     }
 
     /// - Returns: whether the copy was answered as the request was.

@@ -1,3 +1,4 @@
+import Admission
 import Cluster
 import HistoryChecks
 import RaftCore
@@ -37,10 +38,15 @@ final class Client: @unchecked Sendable {
     var limitsDoubtfulUntil: UInt64 = 0
     /// Requests that were answered, and may come again.
     var past: [PastRequest] = []
+    /// The first ones of each kind.
+    var early: [String: [PastRequest]] = [:]
     private var hasFilledStore = false
+    private var hasSigned = false
     /// Where the feed of the database goes on.
     var databaseToken: String?
     private var writes = 0
+    /// Of each value that it saves.
+    private var padding = 0
     private var keys: UInt64 = 0
     /// What it does for a while, one thing right after the other.
     private var rush: Rush?
@@ -68,6 +74,8 @@ final class Client: @unchecked Sendable {
         var isPressing = false
         /// Whether it saves without idempotency keys.
         var isKeyless = false
+        /// By how many bytes what it saves is longer.
+        var padding = 0
         /// Whether the node led the zone's group and another one does.
         var isDeposed: () -> Bool = { false }
     }
@@ -148,6 +156,8 @@ final class Client: @unchecked Sendable {
         if let aim = rush?.aim {
             home = aim.node - 1
             if aim.isPressing { return await press() }
+            padding = aim.padding
+            defer { padding = 0 }
             guard aim.isReading else { return await save(in: aim.zone, isKeyless: aim.isKeyless) }
             let answers = recorder.answers
             await lookUpAll(in: aim.zone)
@@ -162,6 +172,10 @@ final class Client: @unchecked Sendable {
         if nodes[0].options.hasFullStore, number == 3, !hasFilledStore {
             hasFilledStore = true
             return await fillStore()
+        }
+        if number == nodes[0].options.clients, !hasSigned, world.chance(5) {
+            hasSigned = true
+            return await signForSeveralLeaders()
         }
         if recorder.files.isUsed, world.chance(25) { return await useFiles() }
         switch world.random(0...156) {
@@ -189,7 +203,7 @@ final class Client: @unchecked Sendable {
     /// Another value than every other write's.
     func newValue() -> String {
         writes += 1
-        return "c\(number)-\(writes)"
+        return "c\(number)-\(writes)" + String(repeating: "x", count: padding)
     }
 
     /// An `Idempotency-Key`, dated as clients do it by their own clocks, which are right.
@@ -259,6 +273,7 @@ final class Client: @unchecked Sendable {
             _ = await ServerCall.make(to: node, as: sessions[0], recorder) { visit throws(RequestFailure) in
                 try await visit.enter { _ in }
             }
+            recorder.judgeShares(of: .requests)
             await sleep(world.milliseconds(1...20))
         }
     }

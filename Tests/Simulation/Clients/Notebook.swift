@@ -42,9 +42,13 @@ struct Notebook {
     var isLabelIndexed = false
     /// What the zone's feed told so far, and where it goes on.
     var copy = FeedCopy<Note>()
-    var token: String?
+    var token: String? {
+        didSet { firstToken = firstToken ?? token }
+    }
+    /// The first token of this life of the zone, as a device has it that was off since.
+    private var firstToken: String?
     /// A token of an earlier life of the zone.
-    var tokenBefore: String?
+    private(set) var tokenBefore: String?
     /// Whether the zone changed since the feed of its database was last followed to its end.
     var hasNews = false
 
@@ -107,7 +111,8 @@ struct Notebook {
 
     /// The zone was deleted and made again.
     mutating func beginAgain() {
-        tokenBefore = token ?? tokenBefore
+        tokenBefore = firstToken ?? tokenBefore
+        firstToken = nil
         notes = [:]
         versions = [:]
         forgetFeed()

@@ -18,13 +18,16 @@ final class Receiver: @unchecked Sendable {
     private let mayLose: Bool
     /// Whether everything arrives, and is answered.
     var isReliable = false
+    /// Does something to the node that has just delivered something, and says for how long it waits for the answer.
+    var disturb: (_ node: Int) -> UInt64? = { _ in nil }
     /// Has nothing private.
     private var twin = NotificationTwin(user: "")
     private var notices: [NotificationTwin.Notice] = []
     private var complaints: [String] = []
     /// Whether it was told that something was lost: what it has says nothing of what it lacks then.
     private(set) var isAtLoss = false
-    private var deliveries: Set<String> = []
+    /// What each of them told.
+    private var deliveries: [String: [JSONValue]] = [:]
     private var last: String?
     private var acknowledged: Set<String> = []
     /// What was shown under each number.
@@ -69,9 +72,11 @@ final class Receiver: @unchecked Sendable {
     }
 
     private func take(_ id: String, _ list: [JSONValue]) {
-        let isRepeat = !deliveries.insert(id).inserted
-        if isRepeat {
+        let former = deliveries.updateValue(list, forKey: id)
+        let isRepeat = former != nil
+        if let former {
             world.met(.repeatedDelivery)
+            if former != list { complaints.append("delivery \(id) comes again with other notifications") }
         } else {
             if let last, !acknowledged.contains(last) {
                 complaints.append("delivery \(id) comes before \(last) was acknowledged")
@@ -114,14 +119,14 @@ struct WayToReceiver: WebhookTransport {
     func send(_ request: WebhookRequest) async throws(WebhookFailure) -> Int {
         try await travel()
         let status = try receiver.take(request)
-        try await travel()
+        try await travel(receiver.disturb(process.node))
         return status
     }
 
     /// What is left of a dead process reaches nobody.
-    private func travel() async throws(WebhookFailure) {
+    private func travel(_ nanoseconds: UInt64? = nil) async throws(WebhookFailure) {
         let world = receiver.world
-        let delay = world.microseconds(1_000...200_000)
+        let delay = nanoseconds ?? world.microseconds(1_000...200_000)
         do {
             try await Sleep().wait { world.schedule(after: delay, .message, for: process, $0) }
         } catch {

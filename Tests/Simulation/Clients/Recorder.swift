@@ -83,6 +83,12 @@ final class Recorder: @unchecked Sendable {
         if let excess = rates[kind, default: RateWatch()].take(at: world.now, limit: limit, slack: slack) {
             violated(excess)
         }
+        judgeShares(of: kind)
+    }
+
+    /// All nodes together hold no more of a rate than there is.
+    func judgeShares(of kind: RateKind) {
+        let limit = RateWatch.limit(of: kind, limits)
         // What was lent before the limit was set may be in force for a moment.
         guard isSetUp, world.now > setUpSince + 5 * World.second else { return }
         let shares = sharesInForce(kind)

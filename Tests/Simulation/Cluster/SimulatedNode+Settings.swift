@@ -70,7 +70,9 @@ private struct NodeVoice: LogHandler {
         node.world.note("  node \(node.number): \(text)")
         for (words, situation) in Situation.said where text.contains(words) {
             node.world.met(situation)
-            if situation == .snapshotInstalled, !process.isDead { node.onEffects?(.snapshotWithEffects) }
+            guard situation == .snapshotInstalled, !process.isDead else { continue }
+            node.onEffects?(.snapshotWithEffects)
+            node.onInstall?(text)
         }
         // What is left of a dead process has lost its folder, and may say so.
         guard event.level >= .error, !process.isDead else { return }

@@ -100,6 +100,9 @@ final class SimulatedNode: @unchecked Sendable {
     /// Makes a turn of applying take up to so much longer, for as long.
     func slowApplying(byMicroseconds most: UInt64) { platform?.delays.applyMax += most }
 
+    /// Makes work on a pool, such as reading the log, take up to so much longer, for as long.
+    func slowWork(byMicroseconds most: UInt64) { platform?.delays.workMax += most }
+
     /// Nothing takes longer any more than it does on this machine.
     func quickenDisk() { platform?.delays = delays }
 
@@ -111,6 +114,10 @@ final class SimulatedNode: @unchecked Sendable {
 
     /// Called where effects on other groups may wait on it, with what is met if they do.
     var onEffects: ((Situation) -> Void)?
+    /// Called with what the node says as it is about to install a snapshot.
+    var onInstall: ((String) -> Void)?
+    /// Called when a process has opened its folder, before it meets any peer.
+    var onOpen: ((ClusterNode) -> Void)?
     /// Whom a webhook tells, if anybody.
     var receiver: Receiver?
     /// Called when the process ended by itself.
@@ -188,6 +195,7 @@ final class SimulatedNode: @unchecked Sendable {
                 settings, platform: platform, logger: logger(of: process))
             if !process.isDead {
                 cluster = node
+                onOpen?(node)
                 try await node.start { [self, weak node] in failed($0, process, node?.ending) }
             }
             let service = RecordService(node: node, logger: logger(of: process))
@@ -288,6 +296,9 @@ final class SimulatedNode: @unchecked Sendable {
             if process.isDead {
                 remains -= 1
             } else {
+                if disk.failures == 0, !diskFaults.isFull, !LogImage.isVouchedFor(in: old + "/log") {
+                    complain("node \(number) stops, and its log does not say that all of it is durable")
+                }
                 // The system still has what was not synced, as after the crash of a process.
                 _ = passOn(disk, after: .process)
                 state = .down

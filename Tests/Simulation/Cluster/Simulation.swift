@@ -28,6 +28,7 @@ package final class Simulation: @unchecked Sendable {
     var raftWatch = RaftWatch()
     private var raftProofs = RaftProofs()
     private var mapWatch = MapWatch()
+    private var peerWatch = PeerWatch()
     private var raftMembers = RaftMembers()
     var report: SimulationReport
     var isHealed = false
@@ -114,6 +115,8 @@ package final class Simulation: @unchecked Sendable {
             if let fault = raftWatch.judge(message) { violated(fault) }
             if let fault = prove(message, by: sender) { violated(fault) }
             if let fault = judgeMap(by: message, of: sender) { violated(fault) }
+            let (node, peer) = (nodes[sender.node - 1], message.message.to.node)
+            if let fault = peerWatch.judge(sender, in: node.folder, sendingTo: peer) { violated(fault) }
             for situation in raftWatch.situations { world.met(situation) }
             if let group = raftWatch.newReign {
                 reignsBegan[group] = world.now
@@ -123,16 +126,22 @@ package final class Simulation: @unchecked Sendable {
             judgeTimes(of: message)
             spring(at: message)
             springRivalry(at: message)
+            rob(atHandover: message)
             if let members = raftWatch.newMembers { disturbChange(to: members, in: message.group, by: sender) }
         }
         network.arrivals = { [unowned self] message, receiver in
             if !receiver.isDead { raftProofs.noteArrival(message) }
         }
         network.onViolation = { [unowned self] in violated($0) }
+        network.greetings = { [unowned self] peer, process, build in
+            if let fault = peerWatch.met(peer, by: process, build) { violated(fault) }
+        }
         for node in nodes {
             node.onFailure = { [unowned self, unowned node] in recover(node) }
             node.onError = { [unowned self, unowned node] in heardError($0, of: node) }
             node.onEffects = { [unowned self, unowned node] in lookForEffects(at: node.number, $0) }
+            node.onInstall = { [unowned self, unowned node] in readAsSnapshotComes(to: node, $0) }
+            node.onOpen = { [unowned self, unowned node] in requireFound(node, $0) }
         }
         for node in nodes.prefix(options.nodes) {
             world.schedule(after: world.milliseconds(0...200), .process, for: nil) { node.start() }
@@ -172,7 +181,7 @@ package final class Simulation: @unchecked Sendable {
         }
     }
 
-    /// Looks at the leaders now and then, also at those that nobody hears.
+    /// Looks at the leaders now and then, also at those that nobody hears, and at the connections.
     private func scheduleLooks() {
         world.schedule(after: 500 * World.millisecond, .client, for: nil) { [unowned self] in
             for node in nodes where node.running != nil {
@@ -183,6 +192,7 @@ package final class Simulation: @unchecked Sendable {
                     violated("group \(group): \(leader.raft.id), which leads term \(leader.raft.term), \(fault)")
                 }
             }
+            for silence in network.silences(at: world.now) { violated(silence) }
             scheduleLooks()
         }
     }
@@ -197,7 +207,15 @@ package final class Simulation: @unchecked Sendable {
         guard sender.pausedUntil + MapWatch.outdatedMax < world.now, let raft = cluster.raft(of: group) else {
             return nil
         }
-        return mapWatch.judge(raft, of: group, epoch: epoch, at: world.now)
+        return mapWatch.judge(raft, of: group, epoch: epoch, apart: timeWithoutDirectory(node), at: world.now)
+    }
+
+    /// For how long a node has surely not been able to ask who leads the directory.
+    private func timeWithoutDirectory(_ node: SimulatedNode) -> UInt64 {
+        guard let leader = raftWatch.reigns[.directory].map({ Int($0.leader.node.rawValue) }), leader != node.number,
+            let since = network.areApart(node.number, leader), let began = reignsBegan[.directory]
+        else { return 0 }
+        return world.now - max(since, began)
     }
 
     func violated(_ text: String) {
@@ -238,7 +256,7 @@ package final class Simulation: @unchecked Sendable {
         if options.hasLoneWrongClock { scheduleWrongClock() }
         if options.isUpgraded { scheduleUpgrade() }
         if options.hasLongDay { scheduleLongDay() }
-        if options.hasLowRate { schedulePressing() }
+        if options.hasPressing { schedulePressing() }
         if options.hasLongReads { scheduleLongReads() }
         // Two disks that lose something are more than is promised.
         if options.hasAssets, options.loss == nil { scheduleRot() }
@@ -247,6 +265,7 @@ package final class Simulation: @unchecked Sendable {
 
     /// Gives clients what they must know of the world.
     private func informRecorder() {
+        receiver?.disturb = { [unowned self] in disturbDelivery(by: $0) }
         recorder.files.isClockWrong = { [unowned self] in isClockWrong }
         recorder.hideDirectory = { [unowned self] in hideDirectory() }
         recorder.areMostClocksWrong = { [unowned self] in areMostClocksWrong }
@@ -260,7 +279,8 @@ package final class Simulation: @unchecked Sendable {
         recorder.sharesInForce = { [unowned self] in sharesInForce($0) }
         // A build of before takes greater steps of time.
         recorder.mayForgetKeys = { [unowned self] in
-            longDayBegan != nil || options.isUpgraded && options.wrongDaysPercent > 0
+            longDayBegan != nil && (options.isUpgraded || options.longDayCommands > 1_440)
+                || options.isUpgraded && options.wrongDaysPercent > 0
         }
         recorder.mayDisturb = { [unowned self] in
             if isHealed || isCalm { return false }
@@ -299,9 +319,11 @@ package final class Simulation: @unchecked Sendable {
     /// Stops every node and frees what they had.
     private func close() {
         world.narrator = nil
+        let complaints = nodes.map(\.complaints.count)
         for node in nodes { node.stop() }
         let end = world.now + 120 * World.second
         while world.step(until: end), !nodes.allSatisfy({ $0.isDown && $0.remains == 0 }) {}
+        for (node, count) in zip(nodes, complaints) { for text in node.complaints[count...] { violated(text) } }
         for node in nodes where !node.isDown || node.remains > 0 {
             violated("node \(node.number) does not end: \(node.remains) of its processes are left")
         }

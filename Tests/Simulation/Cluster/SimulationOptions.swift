@@ -49,6 +49,9 @@ package struct SimulationOptions: Sendable {
     var hasFullStore: Bool
     /// Whether all clocks are ahead by more than a day for a while, before nodes are upgraded.
     var hasLongDay: Bool
+    /// How many commands each shard is given then, of which each moves its time by a minute. Up to a thousand must not
+    /// have it forget the keys of the day before.
+    var longDayCommands = 0
 
     /// Has records have files, whatever the seed says.
     package mutating func requireAssets() {
@@ -61,6 +64,8 @@ package struct SimulationOptions: Sendable {
     var limits = ContainerLimits()
     /// Whether it may make so few requests that clients who hurry are refused.
     var hasLowRate: Bool
+    /// Whether clients come for all of its rate now and then, at nodes that their ledger cannot hear.
+    var hasPressing: Bool
 
     var clients: Int
     /// Between a client's requests, at most, in milliseconds.
@@ -131,6 +136,8 @@ package struct SimulationOptions: Sendable {
         case rivals
         /// A leader goes, and no other has applied what it acknowledged.
         case lag
+        /// A connection breaks as a leader reads from its log, slowly, what the other node lacks.
+        case slowLoad
     }
 
     /// What happens to the data of a node.
@@ -170,12 +177,13 @@ package struct SimulationOptions: Sendable {
         faultIntervalMilliseconds = UInt64.random(in: isDense ? 6_000...20_000 : 15_000...45_000, using: &generator)
         faults = Fault.allCases.filter { _ in chance(60) }
         if faults.isEmpty { faults = [.kill] }
-        loss = chance(50) ? Loss.allCases.randomElement(using: &generator) : nil
+        // An old image needs most luck to show something.
+        loss = chance(50) ? (Loss.allCases + [.oldImage]).randomElement(using: &generator) : nil
         if let loss, ![.altered, .oldImage].contains(loss), chance(50) {
             secondLoss = [.wiped, .rotten, .unreadable].randomElement(using: &generator)
         }
         membership = chance(75)
-        hasDisturbedChanges = chance(40)
+        hasDisturbedChanges = chance(50)
         driftPartsPerMillionMax = 9_000
         clients = Int.random(in: 3...6, using: &generator)
         thinkMillisecondsMax = UInt64.random(in: isDense ? 1_000...5_000 : 4_000...11_000, using: &generator)
@@ -203,13 +211,19 @@ package struct SimulationOptions: Sendable {
         hasLoneWrongClock = chance(25)
         // Clients that hurry come to such a limit.
         hasLowRate = chance(25)
+        hasPressing = hasLowRate || chance(35)
         if hasLowRate { limits[.requestsPerSecond] = Int64.random(in: 8...15, using: &generator) }
         hasLongReads = chance(40)
         isUpgraded = chance(30)
         hasAssets = !isUpgraded && chance(60)
         hasFlood = !isUpgraded && chance(8)
         hasFullStore = chance(8)
-        hasLongDay = isUpgraded && chance(40)
+        hasLongDay = (isUpgraded || !hasAssets) && chance(40)
+        if hasLongDay { longDayCommands = chance(20) ? 0 : isUpgraded || chance(50) ? 1_760 : 1_000 }
+        // What a follower lacks is then read from the log, a little at a time.
+        if chance(30) {
+            (raft.cacheBytesMax, raft.probeBytesMax, raft.appendBytesMax) = (segmentBytes / 2, 1_024, 4_096)
+        }
         if chance(40) { makeLimitsSmall(using: &generator) }
         // What a database lacks of its quota is collected from several others.
         if chance(20) { shards = 3 }

@@ -1,3 +1,5 @@
+import Cluster
+import Directory
 import RaftCore
 import RecordModel
 
@@ -6,12 +8,15 @@ extension Simulation {
     /// Has the first nodes run a build of the first feature level, and the present one after a while, each by itself.
     func scheduleUpgrade() {
         // Nodes that join may have the former build, too, though the cluster is beyond it.
-        let joining = nodes.dropFirst(options.nodes).filter { _ in world.chance(50) }
+        let joining = nodes.dropFirst(options.nodes).filter {
+            $0.number == options.nodes + 1 || world.chance(50)
+        }
         for node in nodes.prefix(options.nodes) + joining {
             node.levels = FeatureLevel.first...FeatureLevel.first
+            if joining.contains(where: { $0 === node }) { joinLate(node) }
             let share = UInt64(world.random(20...80))
             world.schedule(after: options.seconds * World.second / 100 * share, .fault, for: nil) { [unowned self] in
-                upgrade(node)
+                if node.isEnlisted { upgrade(node) }
             }
         }
         // Shards whose time lags behind are where the levels differ.
@@ -23,15 +28,29 @@ extension Simulation {
         }
     }
 
+    /// Has a node of the former build ask to join once the others may be beyond it, unless it has joined before.
+    private func joinLate(_ node: SimulatedNode) {
+        world.schedule(after: options.seconds * World.second / 100 * 84, .fault, for: nil) { [unowned self] in
+            guard !isHealed, !isCalm, !node.isEnlisted, manager.hasEnded else { return }
+            count("add")
+            node.start()
+            change(.addNode(Self.member(UInt64(node.number))))
+        }
+        world.schedule(after: options.seconds * World.second / 100 * 92, .fault, for: nil) { [unowned self] in
+            if node.levels == FeatureLevel.first...FeatureLevel.first { upgrade(node) }
+        }
+    }
+
     /// Sets all clocks ahead by more than a day, and right again: shards forget the keys of the day before.
     func scheduleLongDay() {
-        let share = UInt64(world.random(8...18))
+        let share = UInt64(world.random(12...22))
         world.schedule(after: options.seconds * World.second / 100 * share, .fault, for: nil) { [unowned self] in
             guard !isHealed, !isCalm else { return }
             world.note("all clocks are wrong by 30 hours for a while")
             count("longDay")
             longDayBegan = world.now
             for node in nodes { node.setWall(common: commonOffset, error: 30 * 3_600_000) }
+            hastenShards()
             world.schedule(after: Self.longDayNanoseconds, .fault, for: nil) { [unowned self] in
                 disturbed(for: 0)
                 wrongSince = world.now
@@ -41,6 +60,15 @@ extension Simulation {
     }
 
     private static let longDayNanoseconds = 90 * World.second
+
+    private func hastenShards() {
+        guard clients[0].hasEnded, recorder.isSetUp else { return }
+        let (groups, end) = (groups.filter { $0 != .directory }, world.now + Self.longDayNanoseconds)
+        let commands = options.longDayCommands
+        clients[0].perform { client in
+            for group in groups { await client.hasten(group, commands: commands, until: end) }
+        }
+    }
 
     /// Whether all clocks are wrong by more than a day, or were within the time that a client repeats a request.
     var isLongDay: Bool {

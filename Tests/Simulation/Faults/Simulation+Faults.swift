@@ -37,6 +37,7 @@ extension Simulation {
         case .interruption: interrupt()
         case .rivals: cutOffLeaders()
         case .lag: overtaxSuccessor()
+        case .slowLoad: breakWhileLoading()
         }
     }
 
@@ -192,7 +193,18 @@ extension Simulation {
         node.diskFaults.isFull = true
         // More then waits for the log than it takes at once.
         if world.chance(50) { node.slowDisk(byMicroseconds: UInt64(world.random(100_000...1_000_000))) }
+        if world.chance(60) { write(for: min(duration, 6 * World.second)) }
         world.schedule(after: duration, .fault, for: nil) { node.diskFaults.isFull = false }
+    }
+
+    /// Has every client write to some zone as often as it can.
+    private func write(for nanoseconds: UInt64) {
+        for client in clients {
+            let (node, zone) = (world.pick(nodes).number, world.random(0...(recorder.zones.count - 1)))
+            var aim = Client.Aim(node: node, zone: zone, isReading: false)
+            aim.padding = world.random(500...2_000)
+            client.hurry(for: nanoseconds, aim: aim)
+        }
     }
 
     // MARK: Healing

@@ -128,9 +128,9 @@ extension Simulation {
     /// Now and then has a node give its share of the rate back, as nobody asks it for a second, and then both it and
     /// the node that takes the share over be asked for more than the limit.
     func schedulePressing() {
-        world.schedule(after: world.milliseconds(20_000...60_000), .client, for: nil) { [unowned self] in
+        world.schedule(after: world.milliseconds(15_000...45_000), .client, for: nil) { [unowned self] in
             guard !isHealed else { return }
-            if world.chance(50) { press() } else { rob() }
+            if world.chance(25) { press() } else { rob() }
             schedulePressing()
         }
     }

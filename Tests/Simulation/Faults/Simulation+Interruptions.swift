@@ -10,12 +10,14 @@ extension Simulation {
         guard let (group, leader, others) = replicasOfAnyGroup() else { return }
         let zones = recorder.zones.indices.filter { recorder.zones[$0].group == group }
         guard !zones.isEmpty else { return }
-        let zone = world.pick(zones)
+        let (zone, number) = (world.pick(zones), Int(leader.node.rawValue))
+        let isDeaf = world.chance(60)
         for client in clients {
-            let aim = Client.Aim(node: world.pick(others), zone: zone, isReading: false, isKeyless: true)
+            let node = isDeaf ? number : world.pick(others)
+            let aim = Client.Aim(node: node, zone: zone, isReading: false, isKeyless: true)
             client.hurry(for: 1_200 * World.millisecond, aim: aim)
         }
-        let number = Int(leader.node.rawValue)
+        if isDeaf { return deafenLeader(number) }
         world.schedule(after: world.milliseconds(300...1_200), .fault, for: nil) { [unowned self] in
             guard !isHealed, !isCalm else { return }
             switch world.random(0...3) {
@@ -27,6 +29,44 @@ extension Simulation {
                 }
             default: nodes[number - 1].stop { [self] in restartLater(nodes[number - 1]) }
             }
+        }
+    }
+
+    /// Has a webhook's receiver take long to answer now and then, while clients change more of what it is told. Then the
+    /// node that waits for the answer ends, or it applies so slowly that reads get no answer in time.
+    /// - Returns: for how long the receiver takes.
+    func disturbDelivery(by node: Int) -> UInt64? {
+        guard !isHealed, !isCalm, world.chance(10) else { return nil }
+        count("delivery")
+        let pause = world.milliseconds(1_000...4_000)
+        disturbed(for: pause + 12 * World.second)
+        for client in clients { client.hurry(for: pause) }
+        if world.chance(50) {
+            nodes[node - 1].slowApplying(byMicroseconds: 15_000_000)
+            world.schedule(after: pause + 8 * World.second, .fault, for: nil) { [unowned self] in
+                nodes[node - 1].quickenDisk()
+            }
+        } else {
+            world.schedule(after: pause, .fault, for: nil) { [unowned self] in
+                guard !isHealed, !isCalm else { return }
+                crashShortly(nodes[node - 1], world.pick([.process, .power]))
+            }
+        }
+        return pause + 100 * World.millisecond
+    }
+
+    /// Has a leader hear nobody, though all hear it, for longer than clients of that node are kept waiting: what it has
+    /// begun is done, and it cannot know. Or it knows and has forgotten who asked, as it applies too slowly.
+    private func deafenLeader(_ number: Int) {
+        disturbed(for: 12 * World.second)
+        let isSlow = world.chance(40)
+        if isSlow { nodes[number - 1].slowApplying(byMicroseconds: UInt64(world.random(1_000_000...4_000_000))) }
+        world.schedule(after: world.milliseconds(300...1_000), .fault, for: nil) { [unowned self] in
+            if !isHealed, !isCalm, !isSlow { network.deafen(number) }
+        }
+        world.schedule(after: world.milliseconds(7_500...9_500), .fault, for: nil) { [unowned self] in
+            network.heal()
+            nodes[number - 1].quickenDisk()
         }
     }
 

@@ -1,4 +1,6 @@
+import Cluster
 import GRDB
+import Storage
 
 /// A read of a database that takes long: as long as it goes on, checkpoints cannot move what was committed since.
 final class LongRead: @unchecked Sendable {
@@ -44,9 +46,22 @@ extension Simulation {
         let present = nodes.filter { $0.running != nil }
         guard !present.isEmpty else { return }
         let node = world.pick(present)
-        guard let process = node.process, let path = anyDatabase(of: node), let read = LongRead(of: path) else {
-            return
-        }
+        if let path = anyDatabase(of: node) { readForLong(path, of: node) }
+    }
+
+    /// Has the database be read that is about to give way to a snapshot.
+    /// - Parameter words: what the node says of it.
+    func readAsSnapshotComes(to node: SimulatedNode, _ words: String) {
+        guard !isHealed, world.chance(50), let shard = groups.first(where: { words.hasPrefix("group \($0):") })?.shard,
+            let name = try? listFolder(at: "\(node.folder)/shards").first(where: {
+                Int($0.prefix { $0 != "." }) == shard
+            })
+        else { return }
+        readForLong("\(node.folder)/shards/\(name.prefix { $0 != "." }).sqlite", of: node)
+    }
+
+    private func readForLong(_ path: String, of node: SimulatedNode) {
+        guard let process = node.process, let read = LongRead(of: path) else { return }
         world.note("a long read of \(path)")
         let watch = process.onDeath { read.end() }
         let length = world.milliseconds(3_000...15_000)

@@ -1,5 +1,7 @@
+import Cluster
 import GRDB
 import Glibc
+import PeerTransport
 import RaftCore
 import Storage
 
@@ -37,7 +39,7 @@ extension Simulation {
         guard !isHealed else { return }
         calmUntil = max(calmUntil, world.now + 100 * World.second)
         mend()
-        if world.chance(60) { renewImage(kept, of: node) }
+        if world.chance(80) { renewImage(kept, of: node) }
         world.schedule(after: 50 * World.second, .fault, for: nil) { [unowned self] in
             guard !isHealed, !node.isRetired else { return }
             // It starts within half a minute.
@@ -63,10 +65,32 @@ extension Simulation {
         }
     }
 
+    /// A node that has opened its folder, and lacks what a leader knows that it acknowledged, has an old image. Where all
+    /// others are well it is told so.
+    func requireFound(_ node: SimulatedNode, _ opened: ClusterNode) {
+        guard node.hasLostData, isCalm, let life = node.process?.life else { return }
+        for group in groups {
+            guard let own = opened.raft(of: group), let reign = raftWatch.reigns[group],
+                let leader = nodes[Int(reign.leader.node.rawValue) - 1].witness(of: group)?.raft,
+                leader.role == .leader, leader.term == reign.term, own.term <= reign.term,
+                let known = leader.status.followers.first(where: { $0.id == own.id }),
+                own.status.durableIndex < known.match
+            else { continue }
+            world.schedule(after: 15 * World.second, .fault, for: nil) { [unowned self] in
+                guard isCalm, !isHealed, node.running != nil, node.process?.life == life,
+                    let now = raftWatch.reigns[group], now == reign
+                else { return }
+                violated(
+                    "node \(node.number) takes part without what it acknowledged up to \(known.match) in group \(group)"
+                )
+            }
+        }
+    }
+
     /// Takes the image while all is well, of the start that is lost later; or of the one before, of which nobody
     /// remembers more than how often the folder was started.
     private func renewImage(_ kept: String, of node: SimulatedNode) {
-        let isOfEarlierStart = world.chance(60)
+        let isOfEarlierStart = world.chance(50)
         world.schedule(after: 5 * World.second, .fault, for: nil) { [unowned self] in
             guard !isHealed, !node.isRetired, node.running != nil else { return }
             removeTree(kept)
@@ -170,37 +194,14 @@ extension Simulation {
     /// write. After an orderly end the last record vouches for all before it.
     private func flipBit(inLogOf node: SimulatedNode, atItsEnd: Bool = false) -> Bool {
         let log = "\(node.folder)/log"
-        let segments = ((try? listFolder(at: log)) ?? []).filter { $0.hasSuffix(".seg") }
-        let used = segments.filter { name in
-            // Others are prepared for later; what they hold is of an earlier use.
-            guard let bytes = try? readWholeFile(at: "\(log)/\(name)"), bytes.count > 64 else { return false }
-            let number = bytes[16..<24].reversed().reduce(0) { $0 << 8 | UInt64($1) }
-            return number == UInt64(name.dropLast(4))
-        }
-        guard let name = atItsEnd ? used.last : used.count > 1 ? used[0] : nil,
-            let bytes = try? readWholeFile(at: "\(log)/\(name)")
-        else { return false }
+        let used = LogImage.used(in: log)
+        guard let (name, bytes) = atItsEnd ? used.last : used.count > 1 ? used[0] : nil else { return false }
         // Within the records: the first of them begins behind the header.
-        let last = atItsEnd ? startOfLastRecord(in: bytes) - 1 : bytes.lastIndex { $0 != 0 } ?? 0
+        let last = atItsEnd ? LogImage.startOfLastRecord(in: bytes) - 1 : bytes.lastIndex { $0 != 0 } ?? 0
         guard last > 100 else { return false }
         var damaged = bytes
         damaged[world.random(64...(atItsEnd ? last : min(last, 4_000)))] ^= 1 << UInt8(world.random(0...7))
         guard let file = try? DiskFile(path: "\(log)/\(name)", flags: O_RDWR) else { return false }
         return (try? writeWhole(damaged, to: file)) != nil
-    }
-
-    /// Where the last record of a segment begins: each says how long it is, and at which address. What an earlier use
-    /// of the file left has other addresses.
-    private func startOfLastRecord(in bytes: [UInt8]) -> Int {
-        func number(at offset: Int, count: Int) -> UInt64 {
-            bytes[offset..<offset + count].reversed().reduce(0) { $0 << 8 | UInt64($1) }
-        }
-        let segment = number(at: 16, count: 8)
-        var (last, next) = (64, 64)
-        while next + 32 <= bytes.count, number(at: next + 8, count: 8) == segment << 32 | UInt64(next) {
-            last = next
-            next += 32 + (Int(number(at: next, count: 4)) + 7) & ~7
-        }
-        return last
     }
 }

@@ -61,13 +61,55 @@ extension Simulation {
         }
     }
 
+    // MARK: A leader that is slow to read its log
+
+    /// Has a follower miss more than its leader has in memory; then breaks the connection between the two while the
+    /// leader reads from its disk, slowly, and the follower takes long to answer.
+    func breakWhileLoading() {
+        guard let (group, leader, others) = replicasOfAnyGroup() else { return }
+        let (number, behind) = (Int(leader.node.rawValue), others[0])
+        disturbed(for: 15 * World.second)
+        network.cut(from: number, to: behind)
+        let absence = UInt64(world.random(800...2_500)) * World.millisecond
+        let padding = world.random(200...1_500)
+        for client in clients {
+            aim(client, at: number, zoneOf: group, isReading: false, padding: padding, for: absence)
+        }
+        // What is on its way is lost.
+        world.schedule(after: absence, .fault, for: nil) { [unowned self] in
+            network.breakConnections(between: number, behind)
+        }
+        world.schedule(after: absence + 50 * World.millisecond, .fault, for: nil) { [unowned self] in
+            guard !isHealed, !isCalm else { return }
+            network.heal()
+            nodes[number - 1].slowWork(byMicroseconds: UInt64(world.random(200_000...1_500_000)))
+            nodes[behind - 1].slowDisk(byMicroseconds: UInt64(world.random(200_000...1_500_000)))
+            breakNowAndThen(number, behind, times: 8)
+        }
+        world.schedule(after: 15 * World.second, .fault, for: nil) { [unowned self] in
+            for node in [number, behind] { nodes[node - 1].quickenDisk() }
+        }
+    }
+
+    private func breakNowAndThen(_ one: Int, _ other: Int, times: Int) {
+        world.schedule(after: world.milliseconds(400...2_500), .fault, for: nil) { [unowned self] in
+            guard !isHealed, !isCalm else { return }
+            network.breakConnections(between: one, other)
+            if times > 1 { breakNowAndThen(one, other, times: times - 1) }
+        }
+    }
+
     // MARK: Members that change while a leader goes
 
     /// Now and then takes the leader away that is about to send new members, or that just did, or has them take long to
     /// be durable.
     func disturbChange(to members: Configuration, in group: GroupID, by leader: ProcessLife) {
-        guard options.hasDisturbedChanges, !isHealed, !isCalm, world.chance(50) else { return }
+        guard options.membership, !isHealed, !isCalm else { return }
         let number = leader.node
+        if !members.isJoint, let learner = members.learners.first, world.chance(50) {
+            return hideDirectory(from: number, until: Int(learner.node.rawValue))
+        }
+        guard options.hasDisturbedChanges, world.chance(50) else { return }
         count("change")
         disturbed(for: 10 * World.second)
         if !members.isJoint {
@@ -90,11 +132,35 @@ extension Simulation {
         }
     }
 
+    /// Has a leader not hear the directory's, and a replica that learns not hear the leader, for longer than what the
+    /// leader knows of the directory may be relied on; then the replica is ready to become a member.
+    private func hideDirectory(from number: Int, until learner: Int) {
+        guard let directory = raftWatch.reigns[.directory].map({ Int($0.leader.node.rawValue) }), directory != number
+        else { return }
+        count("change")
+        disturbed(for: 20 * World.second)
+        world.note(
+            "node \(number) does not hear node \(directory), which leads the directory, as node \(learner) learns")
+        for (one, other) in [(number, directory), (number, learner)] {
+            network.cut(from: one, to: other)
+            network.cut(from: other, to: one)
+        }
+        world.schedule(after: 11 * World.second, .fault, for: nil) { [unowned self] in
+            if learner != directory { network.heal(number, learner) }
+        }
+        world.schedule(after: 18 * World.second, .fault, for: nil) { [unowned self] in network.heal() }
+    }
+
     // MARK: Parts
 
-    private func aim(_ client: Client, at node: Int, zoneOf group: GroupID, isReading: Bool, for nanoseconds: UInt64) {
+    private func aim(
+        _ client: Client, at node: Int, zoneOf group: GroupID, isReading: Bool, padding: Int = 0,
+        for nanoseconds: UInt64
+    ) {
         let zones = recorder.zones.indices.filter { recorder.zones[$0].group == group }
         guard let zone = zones.first else { return }
-        client.hurry(for: nanoseconds, aim: Client.Aim(node: node, zone: zone, isReading: isReading))
+        var aim = Client.Aim(node: node, zone: zone, isReading: isReading)
+        aim.padding = padding
+        client.hurry(for: nanoseconds, aim: aim)
     }
 }

@@ -24,6 +24,9 @@ final class Connection: @unchecked Sendable {
         var onTheWay: Deque<() -> Void> = []
         /// How much of it has come to a cut.
         var atCut = 0
+        /// When bytes last waited in the sender's socket, and when some last came to the receiver.
+        var lastWaiting: UInt64 = 0
+        var lastRead: UInt64 = 0
     }
 
     let network: SimulatedNetwork
@@ -34,6 +37,7 @@ final class Connection: @unchecked Sendable {
 
     init(network: SimulatedNetwork, dialler: SimulatedWire, acceptor: SimulatedWire) {
         self.network = network
+        for place in ways.indices { ways[place].lastRead = network.world.now }
         ends = [
             SimulatedChannel(self, of: dialler, side: .dialler, to: acceptor),
             SimulatedChannel(self, of: acceptor, side: .acceptor, to: dialler),
@@ -113,10 +117,28 @@ final class Connection: @unchecked Sendable {
             network.world.met(.fullConnection)
             let delay = network.delay(from: process(side.other).node, to: process(side).node)
             network.world.schedule(after: delay, .message, for: process(side), on: end(side).wire.loop) { [self] in
+                ways[side.rawValue].lastWaiting = network.world.now
                 fill(side)
             }
         }
+        ways[side.rawValue].lastRead = network.world.now
         end(side.other).read(piece)
+    }
+
+    /// After so long without a byte, and with none that waits in the socket, a node gives a connection up.
+    private static let silenceMax = 7 * World.second
+
+    /// What is said of each end at which nothing has come for longer.
+    func silences(at now: UInt64) -> [String] {
+        [Side.dialler, .acceptor].compactMap { side in
+            let (process, way) = (process(side), ways[side.rawValue])
+            guard !isClosed[side.rawValue], !process.isDead, way.unsent.isEmpty, end(side).isActive else { return nil }
+            let since = max(ways[side.other.rawValue].lastRead, way.lastWaiting, process.pausedUntil)
+            guard since + Self.silenceMax < now else { return nil }
+            return
+                "node \(process.node) keeps a connection to node \(self.process(side.other).node) on which nothing has "
+                + "come for \((now - since) / World.millisecond) ms"
+        }
     }
 
     /// What waited at a cut goes on.

@@ -95,7 +95,7 @@ final class Endpoint: PeerNetwork, @unchecked Sendable {
         configuration.frameBytesMax = min(configuration.frameBytesMax, configuration.outboundBytesMax)
         let wire = SimulatedWire(network: network, process: process, loop: loop, node: configuration.nodeID)
         self.wire = wire
-        ear = Ear(network: network, process: process, delegate: delegate)
+        ear = Ear(network: network, process: process, delegate: delegate) { configuration.presence().build }
         node = configuration.nodeID
         transport = PeerTransport(
             configuration: configuration, eventLoop: loop, wire: wire, random: { wire.network.world.generator.next() },
@@ -195,16 +195,24 @@ private final class Ear: PeerTransportDelegate, @unchecked Sendable {
     private let network: SimulatedNetwork
     private let process: ProcessLife
     private weak var delegate: (any PeerTransportDelegate)?
+    private let build: () -> PeerBuild
 
-    init(network: SimulatedNetwork, process: ProcessLife, delegate: any PeerTransportDelegate) {
-        (self.network, self.process, self.delegate) = (network, process, delegate)
+    init(
+        network: SimulatedNetwork, process: ProcessLife, delegate: any PeerTransportDelegate,
+        build: @escaping () -> PeerBuild
+    ) {
+        (self.network, self.process, self.delegate, self.build) = (network, process, delegate, build)
     }
 
-    func peerConnected(_ peer: PeerIdentity, channel: PeerChannel) { delegate?.peerConnected(peer, channel: channel) }
+    func peerConnected(_ peer: PeerIdentity, channel: PeerChannel) {
+        network.greetings?(peer, process, build())
+        delegate?.peerConnected(peer, channel: channel)
+    }
 
     func peerDisconnected(_ node: NodeID, channel: PeerChannel) { delegate?.peerDisconnected(node, channel: channel) }
 
     func peerIntroduced(_ peer: PeerIdentity, channel: PeerChannel) {
+        network.greetings?(peer, process, build())
         delegate?.peerIntroduced(peer, channel: channel)
     }
 

@@ -33,6 +33,8 @@ final class SimulatedNetwork {
     private var cuts: [[Bool]]
     /// Ways on which everything takes up to this much longer, in microseconds.
     private var slowness: [[UInt64]]
+    /// Since when a way between two nodes is cut, or both are.
+    private var apartSince: [[Int]: UInt64] = [:]
     /// Connections that are or were open, oldest first; those that have ended are swept out now and then.
     private var connections: [Connection] = []
     /// Whether no way is cut or slowed down any more, also by faults that were planned before.
@@ -41,6 +43,8 @@ final class SimulatedNetwork {
     var observer: ((PeerMessage, _ sender: ProcessLife) -> Void)?
     /// Told what a node does wrong with its connections.
     var onViolation: ((String) -> Void)?
+    /// Told whom a process takes for whom, and which program the process says that it runs.
+    var greetings: ((_ peer: PeerIdentity, ProcessLife, PeerBuild) -> Void)?
     /// Sees every Raft message that reaches a process, before that does.
     var arrivals: ((PeerMessage, _ receiver: ProcessLife) -> Void)?
     private(set) var messages: UInt64 = 0
@@ -96,6 +100,11 @@ final class SimulatedNetwork {
         endpoints.compactMap(\.self).reduce(refusedBefore) { $0 + $1.counters.connectionsRefused }
     }
 
+    /// What is said of connections on which nothing has come for too long.
+    func silences(at now: UInt64) -> [String] {
+        connections.flatMap { connection in connection.hasEnded ? [] : connection.silences(at: now) }
+    }
+
     /// Bytes that wait for room on the way from a process to a node that it dialled.
     func unsentBytes(of process: ProcessLife, to node: Int) -> Int {
         connections.reduce(0) { $0 + $1.unsentBytes(of: process, to: node) }
@@ -131,6 +140,8 @@ final class SimulatedNetwork {
     func cut(from sender: Int, to receiver: Int) {
         guard !isMended, sender != receiver, !cuts[sender - 1][receiver - 1] else { return }
         cuts[sender - 1][receiver - 1] = true
+        let pair = [sender, receiver].sorted()
+        if apartSince[pair] == nil { apartSince[pair] = world.now }
         for connection in connections where !connection.hasEnded && connection.joins(sender, receiver) {
             connection.giveUpUnlessHealed()
         }
@@ -159,12 +170,28 @@ final class SimulatedNetwork {
         heal()
     }
 
+    /// Opens both ways between two nodes again.
+    func heal(_ one: Int, _ other: Int) {
+        for (sender, receiver) in [(one, other), (other, one)] { open(from: sender, to: receiver) }
+        for connection in connections where !connection.hasEnded && connection.joins(one, other) {
+            connection.sendWaiting()
+        }
+    }
+
+    private func open(from sender: Int, to receiver: Int) {
+        cuts[sender - 1][receiver - 1] = false
+        slowness[sender - 1][receiver - 1] = 0
+        if isOpenBothWays(sender, receiver) { apartSince[[sender, receiver].sorted()] = nil }
+    }
+
+    /// Since when two nodes cannot ask each other anything; nil where they can.
+    func areApart(_ one: Int, _ other: Int) -> UInt64? { apartSince[[one, other].sorted()] }
+
     /// Opens every way again.
     func heal() {
         for sender in cuts.indices {
             for receiver in cuts.indices {
-                cuts[sender][receiver] = false
-                slowness[sender][receiver] = 0
+                open(from: sender + 1, to: receiver + 1)
             }
         }
         for connection in connections where !connection.hasEnded { connection.sendWaiting() }
@@ -173,6 +200,13 @@ final class SimulatedNetwork {
     /// Breaks some connections at once.
     func breakConnections(percent: Int) {
         for connection in connections where !connection.hasEnded && world.chance(percent) {
+            connection.breakOff()
+        }
+    }
+
+    /// Breaks all connections between two nodes at once.
+    func breakConnections(between one: Int, _ other: Int) {
+        for connection in connections where !connection.hasEnded && connection.joins(one, other) {
             connection.breakOff()
         }
     }
