@@ -179,7 +179,9 @@ extension Client {
         var used: [SignedRequest] = []
         for _ in 0..<7 where !isEnding {
             for signed in used {
-                guard case .answered = await enter(signed) else { continue }
+                guard case .answered = await enter(signed), recorder.wereClocksRight(120 * World.second) else {
+                    continue
+                }
                 return recorder.violated("client \(number): a signature is let in a second time, by a later leader")
             }
             // A new leader takes only what is dated a while after it began to lead.

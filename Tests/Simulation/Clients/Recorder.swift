@@ -31,6 +31,8 @@ final class Recorder: @unchecked Sendable {
     let files: FileBook
     /// Whether half of the clocks or more are wrong, or were a moment ago: then no node can tell what is the time.
     var areMostClocksWrong: () -> Bool = { false }
+    /// Whether at most one clock at a time was set wrong for so long.
+    var wereClocksRight: (_ nanoseconds: UInt64) -> Bool = { _ in true }
     /// Has one node not hear the directory's leader for a while.
     /// - Returns: a node that hears both; nil where that cannot be done.
     var hideDirectory: () -> Int? = { nil }

@@ -89,7 +89,11 @@ final class SimulatedNode: @unchecked Sendable {
         wallError = error
         wallOffsetMilliseconds = common + error
         process?.clock.wallOffsetMilliseconds = wallOffsetMilliseconds
+        onWall?()
     }
+
+    /// Called when its wall clock was set.
+    var onWall: (() -> Void)?
 
     /// How long things take on its machine; a start takes it over.
     private var delays: SimulatedPlatform.Delays

@@ -42,6 +42,8 @@ package final class Simulation: @unchecked Sendable {
     var calmSince: UInt64 = 0
     /// When a clock was last set wrong, or right.
     var wrongSince: UInt64 = 0
+    /// When a clock was set while several were wrong.
+    var severalWrongSince: UInt64 = 0
     /// When all clocks were set ahead by more than a day.
     var longDayBegan: UInt64?
     var robbery: Robbery?
@@ -139,6 +141,9 @@ package final class Simulation: @unchecked Sendable {
         for node in nodes {
             node.onFailure = { [unowned self, unowned node] in recover(node) }
             node.onError = { [unowned self, unowned node] in heardError($0, of: node) }
+            node.onWall = { [unowned self] in
+                if nodes.count(where: { $0.wallError != 0 }) > 1 { severalWrongSince = world.now }
+            }
             node.onEffects = { [unowned self, unowned node] in lookForEffects(at: node.number, $0) }
             node.onInstall = { [unowned self, unowned node] in readAsSnapshotComes(to: node, $0) }
             node.onOpen = { [unowned self, unowned node] in requireFound(node, $0) }
@@ -268,6 +273,9 @@ package final class Simulation: @unchecked Sendable {
         receiver?.disturb = { [unowned self] in disturbDelivery(by: $0) }
         recorder.files.isClockWrong = { [unowned self] in isClockWrong }
         recorder.hideDirectory = { [unowned self] in hideDirectory() }
+        recorder.wereClocksRight = { [unowned self] in
+            severalWrongSince == 0 || severalWrongSince + $0 < world.now
+        }
         recorder.areMostClocksWrong = { [unowned self] in areMostClocksWrong }
         recorder.depose = { [unowned self] in depose($0) }
         recorder.hasNewLedger = { [unowned self] in
