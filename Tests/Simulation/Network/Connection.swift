@@ -37,7 +37,6 @@ final class Connection: @unchecked Sendable {
 
     init(network: SimulatedNetwork, dialler: SimulatedWire, acceptor: SimulatedWire) {
         self.network = network
-        for place in ways.indices { ways[place].lastRead = network.world.now }
         ends = [
             SimulatedChannel(self, of: dialler, side: .dialler, to: acceptor),
             SimulatedChannel(self, of: acceptor, side: .acceptor, to: dialler),
@@ -124,6 +123,9 @@ final class Connection: @unchecked Sendable {
         ways[side.rawValue].lastRead = network.world.now
         end(side.other).read(piece)
     }
+
+    /// One side's socket is open: what was to reach it may have waited at a cut until now.
+    func opened(_ side: Side) { ways[side.other.rawValue].lastRead = network.world.now }
 
     /// After so long without a byte, and with none that waits in the socket, a node gives a connection up.
     private static let silenceMax = 7 * World.second

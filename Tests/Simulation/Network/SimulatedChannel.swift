@@ -44,6 +44,7 @@ final class SimulatedChannel: Channel, ChannelCore, @unchecked Sendable {
     func open() {
         guard !isClosed else { return }
         isActive = true
+        connection?.opened(side)
         pipeline.fireChannelActive()
     }
 
