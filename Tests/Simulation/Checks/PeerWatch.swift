@@ -3,8 +3,9 @@ import Foundation
 import PeerTransport
 import Storage
 
-/// Looks at whom nodes take part with: nodes whose programs follow no common feature level have nothing to do with each
-/// other; and a node sends nothing of Raft to a peer before it has on its disk which start of the peer's folder that is.
+/// Looks at whom nodes take part with: nodes whose programs follow no common feature level have nothing to do with
+/// each other; and a node sends nothing of Raft to a peer before it has on its disk which start of the peer's folder
+/// that is.
 struct PeerWatch {
     private struct Pair: Hashable {
         var node: Int

@@ -29,8 +29,8 @@ extension Client {
         // Nobody writes from here on.
     }
 
-    /// Has a change told of while the user's home has no leader, and then all nodes end: what it tells waits in the file
-    /// of the zone's shard, and nobody writes there any more.
+    /// Has a change told of while the user's home has no leader, and then all nodes end: what it tells waits in the
+    /// file of the zone's shard, and nobody writes there any more.
     func holdUpEffects(
         of zone: WatchedHistory.Zone, home: GroupID, endLeader: @Sendable (GroupID?) -> Void
     ) async {

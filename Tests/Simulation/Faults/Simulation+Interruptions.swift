@@ -32,8 +32,8 @@ extension Simulation {
         }
     }
 
-    /// Has a webhook's receiver take long to answer now and then, while clients change more of what it is told. Then the
-    /// node that waits for the answer ends, or it applies so slowly that reads get no answer in time.
+    /// Has a webhook's receiver take long to answer now and then, while clients change more of what it is told. Then
+    /// the node that waits for the answer ends, or it applies so slowly that reads get no answer in time.
     /// - Returns: for how long the receiver takes.
     func disturbDelivery(by node: Int) -> UInt64? {
         guard !isHealed, !isCalm, world.chance(10) else { return nil }

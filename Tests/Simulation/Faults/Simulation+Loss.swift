@@ -65,8 +65,8 @@ extension Simulation {
         }
     }
 
-    /// A node that has opened its folder, and lacks what a leader knows that it acknowledged, has an old image. Where all
-    /// others are well it is told so.
+    /// A node that has opened its folder, and lacks what a leader knows that it acknowledged, has an old image. Where
+    /// all others are well it is told so.
     func requireFound(_ node: SimulatedNode, _ opened: ClusterNode) {
         guard node.hasLostData, isCalm, let life = node.process?.life else { return }
         for group in groups {
