@@ -20,6 +20,9 @@ package enum AdministrationCommand: Hashable, Sendable, WireUnion {
     /// The token of an administrator who asks for it in a session of the console, which is there still; from
     /// `FeatureLevel.sessionTokens` on.
     case makeToken(Token, session: String)
+    /// Another role of an administrator, or where it holds; nil leaves one as it is, and containers that are nil are
+    /// all. From `FeatureLevel.partialChanges` on.
+    case changeAdministrator(name: String, role: AdministratorRole?, containers: [String]??)
 
     package func encode(to writer: inout WireWriter) {
         switch self {
@@ -31,6 +34,8 @@ package enum AdministrationCommand: Hashable, Sendable, WireUnion {
         case .noteUses(let ids, let time): TokenUses(ids: ids, time: time).write(6, to: &writer)
         case .unlock(let account): writer.parts(7, account)
         case .makeToken(let token, let session): writer.parts(8, token, session)
+        case .changeAdministrator(let name, let role, let containers):
+            AdministratorChange(name, role, containers).write(9, to: &writer)
         }
     }
 
@@ -49,6 +54,10 @@ package enum AdministrationCommand: Hashable, Sendable, WireUnion {
             self = .noteUses(ids: uses.ids, time: uses.time)
         case 7: self = try reader.parts { .unlock(account: $0) }
         case 8: self = try reader.parts(Self.makeToken)
+        case 9:
+            let change: AdministratorChange = try reader.message()
+            self = .changeAdministrator(
+                name: change.name, role: change.role, containers: change.setsContainers ? change.containers : .none)
         default: return nil
         }
     }
@@ -58,6 +67,7 @@ package enum AdministrationCommand: Hashable, Sendable, WireUnion {
         switch self {
         case .unlock: .unlocking
         case .makeToken: .sessionTokens
+        case .changeAdministrator: .partialChanges
         default: .administration
         }
     }
@@ -89,6 +99,31 @@ private struct TokenChange: WireMessage {
         try wire.field(2, &label)
         try wire.field(3, &setsOrigins, unless: false)
         try wire.field(4, &origins)
+    }
+}
+
+private struct AdministratorChange: WireMessage {
+    var name = ""
+    var role: AdministratorRole?
+    var setsContainers = false
+    var containers: [String]?
+
+    init() {}
+
+    init(_ name: String, _ role: AdministratorRole?, _ containers: [String]??) {
+        self.name = name
+        self.role = role
+        setsContainers = containers != nil
+        self.containers = containers ?? nil
+    }
+
+    static var blank: Self { AdministratorChange() }
+
+    mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.required(1, &name)
+        try wire.field(2, &role)
+        try wire.field(3, &setsContainers, unless: false)
+        try wire.field(4, &containers, members: 5)
     }
 }
 
@@ -157,6 +192,12 @@ extension AdministrationCommand {
         case .noteUses(let ids, _): ("token.use", "\(ids.count) tokens or keys")
         case .unlock(let account): ("user.unlock", "user \(account)")
         case .makeToken(let token, _): DirectoryCommand.createToken(token).auditSummary
+        case .changeAdministrator(let name, let role, let containers):
+            (
+                "administrator.update",
+                "administrator \(AuditText.id(name))" + (role.map { ", \($0.rawValue)" } ?? "")
+                    + (containers.map { ", of \($0?.joined(separator: ", ") ?? "the cluster")" } ?? "")
+            )
         }
     }
 

@@ -2,7 +2,8 @@ package import Wire
 
 /// A change of who may use the console, or of a session there. Comes with `FeatureLevel.console`.
 package enum ConsoleCommand: Hashable, Sendable, WireUnion {
-    /// A new administrator, or another role for one that there is; the password and the times of that one stay.
+    /// A new administrator; below `FeatureLevel.partialChanges` also another role for one that there is, whose password
+    /// and times stay.
     case save(Administrator, isNew: Bool)
     /// Removes an administrator with their token, links and sessions.
     case remove(name: String)

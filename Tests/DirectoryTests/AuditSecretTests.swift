@@ -85,6 +85,7 @@ struct AuditSecretTests {
                     Token(
                         id: secret, secretHash: bytes, kind: .administrator(name: "grace"), label: secret, created: 1),
                     session: secret)),
+            .administration(.changeAdministrator(name: secret, role: .viewer, containers: ["app"])),
         ]
     }()
 

@@ -133,6 +133,40 @@ struct ConsoleCommandTests {
         #expect(try directory.refusal(of: .console(.remove(name: "grace"))) == "NOT_FOUND")
     }
 
+    @Test("an administrator's role is changed without the containers, and these without it; also by a token's name")
+    func changes() throws {
+        let directory = try directory()
+        func change(_ name: String, _ role: AdministratorRole?, _ containers: [String]??) throws -> String? {
+            try directory.refusal(
+                of: .administration(.changeAdministrator(name: name, role: role, containers: containers)))
+        }
+        func known(_ name: String) throws -> Administrator? { try directory.snapshot().administrator(named: name) }
+        #expect(try change("grace", .developer, .none) == nil)
+        // Somebody who read the team before that and asks for containers later does not bring the role back.
+        #expect(try change("grace", nil, ["app"]) == nil)
+        var grace = Administrator(
+            name: "grace", role: .developer, containers: ["app"], password: TestDirectory.password(0), created: 1)
+        #expect(try known("grace") == grace)
+        #expect(try change("grace", .viewer, .none) == nil)
+        #expect(try change("grace", nil, .some(nil)) == nil)
+        (grace.role, grace.containers) = (.viewer, nil)
+        #expect(try known("grace") == grace)
+        let token = Token(
+            id: "t", secretHash: Token.hash(ofSecret: "t"), kind: .administrator(name: "alan"), label: "", created: 7)
+        try directory.apply(.createToken(token))
+        #expect(try change("alan", nil, ["app"]) == nil)
+        #expect(try known("alan") == Administrator(name: "alan", role: .admin, containers: ["app"], created: 7))
+        #expect(try change("nobody", .admin, .none) == "NOT_FOUND")
+        #expect(try change("grace", nil, (0...Administrator.containersMax).map { "c\($0)" }) == "BAD_REQUEST")
+        let command = AdministrationCommand.changeAdministrator(name: "grace", role: .admin, containers: .none)
+        let (outcome, _) = try directory.apply(DirectoryEntry(.administration(command)), at: .changeTimes)
+        guard case .refused(let error) = outcome else {
+            Issue.record("it was done below its level")
+            return
+        }
+        #expect(error.code == .tryAgainLater)
+    }
+
     @Test("a token is made in a session that is there still, and not once its administrator was removed")
     func tokens() throws {
         let directory = try directory()

@@ -28,6 +28,20 @@ struct Administrators {
         return try write(all)
     }
 
+    /// Changes what is not nil; who has a token only has the role and the time of that before.
+    func change(
+        _ name: String, role: AdministratorRole?, containers: [String]??
+    ) throws -> [DirectoryChange] {
+        let known = try all.first { $0.name == name }
+        let byToken = try TokenRows(db: db).ofAdministrator(name).map {
+            Administrator(name: name, role: .admin, created: $0.created)
+        }
+        guard var administrator = known ?? byToken else { throw unknown(name) }
+        if let role { administrator.role = role }
+        if let containers { administrator.containers = containers }
+        return try save(administrator, isNew: false)
+    }
+
     private func check(_ administrator: Administrator) throws {
         guard Administrator.isName(administrator.name) else {
             throw ServiceError(.badRequest, "name: 1 to 64 letters, digits and any of - _ . @ are expected")

@@ -179,6 +179,8 @@ package enum DirectoryTables {
         case .noteUses(let ids, let time): try TokenRows(db: db).noteUses(ids, time: time)
         case .unlock(let name): try AccountRows(db: db).unlock(name)
         case .makeToken(let token, let session): try ConsoleTokens(db: db).makeToken(token, in: session)
+        case .changeAdministrator(let name, let role, let containers):
+            try Administrators(db: db).change(name, role: role, containers: containers)
         }
     }
 

@@ -233,13 +233,10 @@ package struct ConsoleAdministration: Sendable {
     ) async throws(RequestFailure) -> Administrator {
         let hash = try await hash(of: changes)
         if changes.role != nil || changes.containers != nil {
-            try await requireLevel()
-            guard var administrator = try await team().first(where: { $0.name == name }) else {
-                throw .notFound("no administrator '\(name)': `zonekeeper administrator list` shows those that exist")
-            }
-            if let role = changes.role { administrator.role = role }
-            if let containers = changes.containers { administrator.containers = containers }
-            try await administration.change(.console(.save(administrator, isNew: false)))
+            try await administration.requireLevel(.partialChanges)
+            let command = AdministrationCommand.changeAdministrator(
+                name: name, role: changes.role, containers: changes.containers)
+            try await administration.change(.administration(command))
         }
         if changes.password != .unchanged { try await setPassword(hash, of: name) }
         if let administrator = try await team().first(where: { $0.name == name }) { return administrator }
