@@ -185,6 +185,38 @@ struct AssetTests {
         #expect(try shard.ledger().free.assets == 15)
     }
 
+    @Test("what is allotted for the assets of a container that is purged is not passed on", arguments: [12, 13])
+    func purged(level: UInt64) throws {
+        let shard = try fixture()
+        let amounts = QuotaAmounts(bytes: 1 << 20, records: 100, assets: 500)
+        let credit = RecordCommand.quota(
+            .credit(QuotaCredit(database: Fixture.annsData, cumulative: amounts, epoch: 1)))
+        let grant = RecordCommand.quota(
+            .grant(
+                QuotaGrant(
+                    ledger: Fixture.annsData, shard: 7, want: amounts, need: .zero, received: .zero, returned: .zero,
+                    cap: amounts, epoch: 1, time: 1_000)))
+        for command in [credit, grant] { _ = try shard.apply(command) }
+        try save(shard, "a", ("photo", .asset(first)))
+        func remove() throws -> Bool {
+            try shard.queue.write { db in
+                let transaction = try shard.tables.begin(in: db, level: FeatureLevel(level))
+                let isDone = try transaction.removeContainer("app", rowsMax: 500)
+                try transaction.finish()
+                return isDone
+            }
+        }
+        while try !remove() { try shard.maintain() }
+        // The next database has the number of the one that is gone.
+        _ = try shard.apply(Fixture.install(1, Schema(types: [Self.type])))
+        try save(shard, "b", ("photo", .asset(second)))
+        for table in ["asset_ledger", "asset_share"] {
+            #expect(try shard.count("SELECT count(*) FROM \(table)") == 0, "\(table)")
+        }
+        #expect(try shard.count("SELECT received + returned FROM asset_database") == 0)
+        #expect(try shard.used()?.assets == 30)
+    }
+
     @Test("without assets the tables for them stay empty, so that replicas of older builds are equal")
     func emptyTables() throws {
         let shard = try Fixture()

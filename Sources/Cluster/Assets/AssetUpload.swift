@@ -195,12 +195,17 @@ package final class AssetUpload: Sendable {
 extension AssetUpload {
     /// Has a majority of a group's replicas hold what this was, as `ClusterNode.holdAsset` does; those that copied it
     /// while it came in, by that copy. They have longer than a request has: else all bytes would have to come again.
+    /// - Throws: `AssetError.diskFull`, `.unavailable`; who sent the bytes may send them again.
     package func hold(
         _ asset: AssetReference, in group: GroupID, of node: ClusterNode
     ) async throws(AssetError) {
-        try await node.assets.hold(
-            asset, in: group, hint: node.map.holders(of: group), from: feed,
-            by: node.deadline(milliseconds: settings.holdMilliseconds))
+        do {
+            try await node.assets.hold(
+                asset, in: group, hint: node.map.holders(of: group), from: feed,
+                by: node.deadline(milliseconds: settings.holdMilliseconds))
+        } catch .missing {
+            throw .unavailable("the disk of this node damaged the file before others had it: send it again")
+        }
     }
 }
 

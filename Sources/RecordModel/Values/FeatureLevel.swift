@@ -38,7 +38,8 @@
 /// | 12 | 0.1.0 | a token that is made in the console needs its session until it is there |
 /// | 12 | 0.1.0 | administrators' rights to a container end with it |
 /// | 12 | 0.1.0 | API tokens and server keys of a container are bounded |
-/// | 12 | 0.1.0 | what a change of an administrator does not name stays |
+/// | 13 | 0.1.0 | what a change of an administrator does not name stays |
+/// | 13 | 0.1.0 | what is allotted for the assets of a container that is purged goes with it |
 ///
 /// What apply does in a new way gets the next number, a line here and a `static let`, and asks for it. A command, or a
 /// field of one, that a level brought is not proposed before the level is in force.
@@ -146,8 +147,11 @@ package struct FeatureLevel: RawRepresentable, Hashable, Comparable, Sendable, C
     package static let boundedTokens = FeatureLevel(12)
 
     /// Administrators' roles and containers are changed one without the other.
-    package static let partialChanges = FeatureLevel(12)
+    package static let partialChanges = FeatureLevel(13)
+
+    /// Databases that are removed leave no allotment of assets to those that get their numbers.
+    package static let endedAllotments = FeatureLevel(13)
 
     /// The levels that this build can follow.
-    package static let supported = first...FeatureLevel(12)
+    package static let supported = first...FeatureLevel(13)
 }

@@ -21,6 +21,14 @@ package enum AssetTables {
             PRIMARY KEY (database, shard)) WITHOUT ROWID;
         """
 
+    /// Removes what is counted of, and allotted to, a database that is removed or made: numbers of databases are used
+    /// again.
+    static func forget(database id: Int64, in db: Database) throws {
+        for table in ["asset_database", "asset_ledger", "asset_share"] {
+            try db.run("DELETE FROM \(table) WHERE database = ?", id)
+        }
+    }
+
     /// Whether a file must be kept: a record names it, or did so a while ago.
     /// - Throws: `DatabaseError` on an I/O error.
     package static func keeps(_ sha256: [UInt8], in db: Database) throws -> Bool {

@@ -107,6 +107,8 @@ extension RecordTransaction {
             "INSERT INTO database VALUES (NULL, ?, ?, ?, ?, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)", schema.id, key.scope.column,
             key.owner, incarnationFloor)
         let row = DatabaseRow(id: db.lastInsertedRowID, incarnation: incarnationFloor, sequence: 0, zones: 0)
+        // A container that was purged below the level left its own.
+        if level >= .endedAllotments { try AssetTables.forget(database: row.id, in: db) }
         database.schema = schema
         database.row = row
         return row

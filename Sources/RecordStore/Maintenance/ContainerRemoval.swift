@@ -88,6 +88,7 @@ struct ContainerRemoval: TransactionPart {
                 try db.run(sql, database)
             }
             try db.checkOneRow("the removal of database \(database)")
+            if transaction.level >= .endedAllotments { try AssetTables.forget(database: database, in: db) }
         }
         return true
     }

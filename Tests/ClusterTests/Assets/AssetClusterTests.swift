@@ -152,6 +152,25 @@ extension WaitingClusterSuites {
             _ = try withUnsafeBytes(of: byte) { raw in try file.write(raw, at: offset) }
         }
 
+        @Test("an upload that the disk damages before another node has it may be tried again, with the same bytes")
+        func damagedUpload() async throws {
+            let cluster = try await cluster(3)
+            let node = try cluster.node(1)
+            let group = node.map.group(of: Commands.zone)
+            let bytes = bytes(300_000)
+            let upload = try await node.receiveAsset(limit: 1 << 20)
+            try await upload.write(bytes)
+            let asset = try await upload.finish()
+            try flip(asset, at: 1_000, on: 1, cluster)
+            await #expect(
+                throws: AssetError.unavailable(
+                    "the disk of this node damaged the file before others had it: send it again")
+            ) { try await upload.hold(asset, in: group, of: node) }
+            #expect(try await self.upload(bytes, to: node) == asset)
+            try await upload.hold(asset, in: group, of: node)
+            try await cluster.shutDown()
+        }
+
         @Test("a changed bit is found, set aside and fetched anew")
         func scrub() async throws {
             let cluster = try await cluster(3)
