@@ -57,7 +57,8 @@ package enum AdministrationCommand: Hashable, Sendable, WireUnion {
         case 9:
             let change: AdministratorChange = try reader.message()
             self = .changeAdministrator(
-                name: change.name, role: change.role, containers: change.setsContainers ? change.containers : .none)
+                name: change.name, role: change.role, containers: change.setsContainers ? .some(change.containers) : nil
+            )
         default: return nil
         }
     }

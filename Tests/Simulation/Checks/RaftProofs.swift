@@ -52,7 +52,7 @@ struct RaftProofs {
     private var before: [Reign: LogPosition] = [:]
     /// Leaders that asked another replica to take over.
     private var leaving: Set<Reign> = []
-    private var committed: [GroupID: LogPosition] = [:]
+    private(set) var committed: [GroupID: LogPosition] = [:]
     private var lives: [Member: Int] = [:]
 
     /// Takes note of what a message says; its sender may be gone.

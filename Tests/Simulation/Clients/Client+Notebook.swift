@@ -110,7 +110,7 @@ extension Client {
             label: world.chance(70) ? world.pick(Notebook.labels) : nil, extra: world.chance(30) ? newValue() : nil)
     }
 
-    private func newChanges() -> [Notebook.Change] {
+    func newChanges() -> [Notebook.Change] {
         let names = Notebook.names.shuffled(using: &world.generator).prefix(world.random(1...4))
         let isDeletion = world.chance(30)
         return names.map { ($0, isDeletion || world.chance(10) ? nil : newNote()) }

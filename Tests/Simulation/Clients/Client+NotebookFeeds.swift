@@ -1,5 +1,6 @@
 import HistoryChecks
 import RecordModel
+import RecordStore
 import Service
 
 // What the feeds of its own zone and of its database tell a client must be what it did.

@@ -26,7 +26,7 @@ package final class Simulation: @unchecked Sendable {
     let groups: [GroupID]
     let root: String
     var raftWatch = RaftWatch()
-    private var raftProofs = RaftProofs()
+    private(set) var raftProofs = RaftProofs()
     private var mapWatch = MapWatch()
     private var peerWatch = PeerWatch()
     private var raftMembers = RaftMembers()
@@ -45,7 +45,7 @@ package final class Simulation: @unchecked Sendable {
     /// When a clock was set while several were wrong.
     var severalWrongSince: UInt64 = 0
     /// When all clocks were set ahead by more than a day.
-    var longDayBegan: UInt64?
+    var longDay: LongDay?
     var robbery: Robbery?
     /// When groups came to another leader last.
     private var reignsBegan: [GroupID: UInt64] = [:]
@@ -287,8 +287,7 @@ package final class Simulation: @unchecked Sendable {
         recorder.sharesInForce = { [unowned self] in sharesInForce($0) }
         // A build of before takes greater steps of time.
         recorder.mayForgetKeys = { [unowned self] in
-            longDayBegan != nil && (options.isUpgraded || options.longDayCommands > 1_440)
-                || options.isUpgraded && options.wrongDaysPercent > 0
+            mayForgetOfLongDay || options.isUpgraded && options.wrongDaysPercent > 0
         }
         recorder.mayDisturb = { [unowned self] in
             if isHealed || isCalm { return false }

@@ -49,8 +49,7 @@ package struct SimulationOptions: Sendable {
     var hasFullStore: Bool
     /// Whether all clocks are ahead by more than a day for a while, before nodes are upgraded.
     var hasLongDay: Bool
-    /// How many commands each shard is given then, of which each moves its time by a minute. Up to a thousand must not
-    /// have it forget the keys of the day before.
+    /// How many commands each shard is given then, of which each moves its time by a minute.
     var longDayCommands = 0
 
     /// Has records have files, whatever the seed says.

@@ -48,12 +48,13 @@ extension Simulation {
             guard !isHealed, !isCalm else { return }
             world.note("all clocks are wrong by 30 hours for a while")
             count("longDay")
-            longDayBegan = world.now
+            longDay = LongDay(began: world.now, logs: raftProofs.committed)
             for node in nodes { node.setWall(common: commonOffset, error: 30 * 3_600_000) }
             hastenShards()
             world.schedule(after: Self.longDayNanoseconds, .fault, for: nil) { [unowned self] in
                 disturbed(for: 0)
                 wrongSince = world.now
+                longDay?.commands = commandsOfLongDay
                 for node in nodes { node.setWall(common: commonOffset, error: 0) }
             }
         }
@@ -72,7 +73,19 @@ extension Simulation {
 
     /// Whether all clocks are wrong by more than a day, or were within the time that a client repeats a request.
     var isLongDay: Bool {
-        longDayBegan.map { world.now < $0 + Self.longDayNanoseconds + 180 * World.second } ?? false
+        longDay.map { world.now < $0.began + Self.longDayNanoseconds + 180 * World.second } ?? false
+    }
+
+    /// Whether shards may have forgotten keys of the day before: each command moved their time by a minute, or by more
+    /// where a build of before made it.
+    var mayForgetOfLongDay: Bool {
+        guard let longDay else { return false }
+        return options.isUpgraded || (longDay.commands ?? commandsOfLongDay) > LongDay.commandsMax
+    }
+
+    private var commandsOfLongDay: UInt64 {
+        let logs = longDay?.logs ?? [:]
+        return raftProofs.committed.map { $1.index.rawValue - (logs[$0]?.index.rawValue ?? 0) }.max() ?? 0
     }
 
     private func upgrade(_ node: SimulatedNode) {
@@ -106,4 +119,17 @@ extension Simulation {
         disturbed(for: 0)
         for node in nodes { node.setWall(common: commonOffset, error: node.wallError) }
     }
+}
+
+/// A day on which all clocks are ahead.
+struct LongDay {
+    var began: UInt64
+    /// Where the logs of groups ended then.
+    var logs: [GroupID: LogPosition]
+    /// How many commands the busiest group was given; nil until the clocks are right again.
+    var commands: UInt64?
+
+    /// As many do not have a shard forget the keys of the day before: 24 hours are 1,440 minutes, and a commit may be
+    /// seen a moment after it was answered.
+    static let commandsMax: UInt64 = 1_300
 }
