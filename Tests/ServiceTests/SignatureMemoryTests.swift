@@ -50,6 +50,22 @@ struct SignatureMemoryTests {
         #expect(ask(first, try signature(35), lead(3, since: 30, at: 40), second: 40) == .new)
     }
 
+    @Test("a leader whose clock is wrong for a moment lets nothing of earlier leaders in, and is not held up for long")
+    func wrongClock() throws {
+        let memory = SignatureMemory()
+        // It is an hour behind when it is asked first.
+        #expect(
+            ask(memory, try signature(13), lead(2, since: 12, at: 20), second: -3_580)
+                == .ahead(milliseconds: 3_593_000))
+        #expect(ask(memory, try signature(11), lead(2, since: 12, at: 21), second: 21) == .tooOld)
+        let used = try signature(15)
+        #expect(ask(memory, used, lead(2, since: 12, at: 21), second: 21) == .new)
+        // It is an hour ahead, and leads again with the right time.
+        #expect(ask(memory, try signature(20), lead(2, since: 12, at: 22), second: 3_622) == .tooOld)
+        #expect(ask(memory, used, lead(3, since: 30, at: 33), second: 33) == .tooOld)
+        #expect(ask(memory, try signature(32), lead(3, since: 30, at: 33), second: 33) == .new)
+    }
+
     @Test("a node that is alone refuses what is dated before its own start only")
     func alone() throws {
         let memory = SignatureMemory()

@@ -57,9 +57,11 @@ package final class ReplayGuard: Sendable {
 
     /// Begins to answer for all: whatever is dated until `time` may have been let through by another, and is refused.
     ///
-    /// - Parameter time: milliseconds since 1970. A date of whole seconds counts as the second's beginning.
-    package func begin(at time: Int64) {
-        state.withLock { $0.begun = max($0.begun, time) }
+    /// - Parameters:
+    ///   - time: milliseconds since 1970. A date of whole seconds counts as the second's beginning.
+    ///   - isNew: false where the time of the same beginning is told again; of several the latest counts.
+    package func begin(at time: Int64, isNew: Bool = true) {
+        state.withLock { $0.begun = isNew ? time : max($0.begun, time) }
     }
 
     /// Judges a verified signature, and remembers it if it is new.
@@ -91,9 +93,11 @@ package final class ReplayGuard: Sendable {
     private func forgetExpired(_ state: inout State, now: Int64) {
         // A signature of the last moment of its step is fresh for the window after that.
         let last = Self.slot(of: now.subtractingReportingOverflow(window).partialValue) - 1
-        guard last > state.floor else { return }
-        state.floor = last
-        for slot in state.seen.keys where slot <= last { forget(slot, &state) }
+        // Not up to `last` itself: by a clock that is ahead for a moment all would be refused until that time comes.
+        for slot in state.seen.keys where slot <= last {
+            state.floor = max(state.floor, slot)
+            forget(slot, &state)
+        }
     }
 
     private func forgetOldest(_ state: inout State, besides slot: Int64) {

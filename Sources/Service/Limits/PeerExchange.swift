@@ -75,8 +75,12 @@ package final class PeerExchange: NodeServices {
         switch try? Question(decoding: request) {
         case .rates(let reports)?: reply(RateGrants(rates.grants(for: reports, as: leadership)).encoded())
         case .signature(let signature, let nonce)?:
-            let verdict = signatures.admit(
-                signature, nonce: nonce, as: leadership, isAlone: node.map.nodes.count == 1, now: now)
+            // By a clock that is wrong nobody can say; another node leads in a moment.
+            let verdict =
+                node.clockErrorMilliseconds != nil
+                ? .tooOld
+                : signatures.admit(
+                    signature, nonce: nonce, as: leadership, isAlone: node.map.nodes.count == 1, now: now)
             reply(SignatureAnswer(verdict: verdict).encoded())
         case .stores(let mark, let wait)?:
             watches.tell(of: leadership.group, since: mark, withinMilliseconds: wait) { reply($0.encoded()) }

@@ -29,13 +29,13 @@ final class SignatureMemory: Sendable {
     ) -> ReplayGuard.Verdict {
         let replays = memories.withLock { memories in
             let memory = memories[leadership.group]
-            if let memory, memory.term == leadership.term { return memory.replays }
             // What it remembers of an earlier term stays good.
             let replays = memory?.replays ?? ReplayGuard(signaturesMax: Self.signaturesMax)
-            let since = leadership.now.nanoseconds - min(leadership.since.nanoseconds, leadership.now.nanoseconds)
-            replays.begin(
-                at: now - Int64(clamping: since / 1_000_000) + (isAlone ? 0 : Self.clockDifferenceMilliseconds))
             memories[leadership.group] = Memory(term: leadership.term, replays: replays)
+            let since = leadership.now.nanoseconds - min(leadership.since.nanoseconds, leadership.now.nanoseconds)
+            let begun = now - Int64(clamping: since / 1_000_000) + (isAlone ? 0 : Self.clockDifferenceMilliseconds)
+            // Each time: this node's clock may have been behind when it was asked first.
+            replays.begin(at: begun, isNew: memory?.term != leadership.term)
             return replays
         }
         return replays.admit(signature, nonce: nonce, now: now)

@@ -54,7 +54,8 @@ extension Simulation {
             world.schedule(after: Self.longDayNanoseconds, .fault, for: nil) { [unowned self] in
                 disturbed(for: 0)
                 wrongSince = world.now
-                longDay?.commands = commandsOfLongDay
+                let commands = commandsOfLongDay
+                longDay?.commands = commands
                 for node in nodes { node.setWall(common: commonOffset, error: 0) }
             }
         }
