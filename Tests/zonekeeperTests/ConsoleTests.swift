@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 import RecordModel
+import TestSupport
 import Testing
 
 @testable import zonekeeper
@@ -32,6 +33,24 @@ struct ConsoleTests {
             texts.append(table.lines(widths: &widths))
         }
         #expect(texts == ["A         B\nlong one  y", "x         y", "longer still  y"])
+    }
+
+    /// Runs the program, which stands for `"$0"`, in a shell.
+    private func shell(_ script: String) throws -> FinishedProgram {
+        try FinishedProgram(["sh", "-c", script, ServerProcess.binary.path])
+    }
+
+    @Test("What does not get out to standard output is a failure, and is said: of texts, JSON and help")
+    func fullOutput() throws {
+        let line = #"printf 'AD\t+4230+00131\tEurope/Andorra\n' | "$0" sample-places -"#
+        let whole = try shell(line)
+        #expect(whole.status == 0 && whole.output.contains(#""code":"AD""#) && whole.errors.isEmpty, "\(whole)")
+        let scripts = [line + " >/dev/full", #""$0" help >/dev/full"#, #""$0" --version >/dev/full"#]
+        for script in scripts {
+            let lost = try shell(script)
+            #expect(lost.status == 1, "\(script): \(lost)")
+            #expect(lost.errors == "error: standard output lacks what could not be written: No space left on device\n")
+        }
     }
 
     @Test("A signal puts the terminal back before it does what it does")
