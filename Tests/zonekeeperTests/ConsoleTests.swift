@@ -53,6 +53,13 @@ struct ConsoleTests {
         }
     }
 
+    @Test("Standard input that is no UTF-8 is refused, and not taken with other characters in the place of its bytes")
+    func foreignInput() throws {
+        let refused = try shell(#"printf 'AD\t+4230+00131\tEurope/Andorra\tcaf\351\n' | "$0" sample-places -"#)
+        #expect(refused.status == 1 && refused.output.isEmpty, "\(refused)")
+        #expect(refused.errors == "error: standard input is not UTF-8 text\n")
+    }
+
     @Test("A signal puts the terminal back before it does what it does")
     func terminal() throws {
         let terminal = open("/dev/ptmx", O_RDWR | O_NOCTTY)
