@@ -125,11 +125,11 @@ struct RecordImport {
     }
 
     private func add(_ line: [UInt8], number: Int, to batch: inout Batch) throws(CommandFailure) {
-        let object: (recordName: String?, fields: JSONValue)
+        let object: FieldsObject
         do throws(JSONError) {
             let json = try JSONParser.parse(line)
             do throws(CommandFailure) {
-                object = try FieldsObject.read(json)
+                object = try FieldsObject(json)
             } catch {
                 throw JSONError(position: 0, expected: "an object of fields", found: error.message)
             }
@@ -143,7 +143,7 @@ struct RecordImport {
                 "operationType": .string(kind.rawValue),
                 "record": .members([
                     "recordName": object.recordName.map { .string($0) }, "recordType": .string(recordType),
-                    "fields": object.fields,
+                    "parent": object.parent, "fields": object.fields,
                 ]),
             ]))
         batch.lines.append(number)
