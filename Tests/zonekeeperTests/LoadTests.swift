@@ -99,6 +99,8 @@ struct LoadTests {
     func rates() {
         #expect(LoadRate(argument: "500")?.perSecond == 500)
         #expect(LoadRate(argument: "0.5/s")?.perSecond == 0.5)
-        for wrong in ["", "/s", "0", "-3", "nan", "inf", "5/m", "1e9"] { #expect(LoadRate(argument: wrong) == nil) }
+        for wrong in ["", "/s", "0", "1e-12", "-3", "nan", "inf", "5/m", "1e9"] {
+            #expect(LoadRate(argument: wrong) == nil)
+        }
     }
 }
