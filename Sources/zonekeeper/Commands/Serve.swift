@@ -122,7 +122,10 @@ struct ServeCommand: AsyncParsableCommand {
     @Option(help: "A folder with the console's files, in place of those in this program; to work on them.")
     var consoleFiles: String?
 
-    @Option(help: "trace, debug, info, notice, warning, error or critical.", transform: Logger.Level.parse)
+    @Option(
+        help: ArgumentHelp(
+            "trace, debug, info, notice, warning, error or critical (default: warning; with --config: info).",
+            discussion: "Requests that failed are logged from info on."), transform: Logger.Level.parse)
     var logLevel: Logger.Level?
 
     func validate() throws {
