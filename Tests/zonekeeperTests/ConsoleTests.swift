@@ -121,6 +121,8 @@ struct ConsoleTests {
         #expect(Times.milliseconds("1970-01-01T01:00:00+01:00") == 0)
         #expect(Times.milliseconds("yesterday") == nil)
         #expect(Times.text(1_000) == "1970-01-01T00:00:01Z")
+        #expect(Times.text(253_402_300_799_000) == "9999-12-31T23:59:59Z")
+        #expect([Int64.min, .max].map { Times.text($0) } == ["-9223372036854775808", "9223372036854775807"])
     }
 
     @Test("A node's state follows from its answer, its process and where it is")
