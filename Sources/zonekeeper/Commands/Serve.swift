@@ -129,17 +129,7 @@ struct ServeCommand: AsyncParsableCommand {
     var logLevel: Logger.Level?
 
     func validate() throws {
-        if config == nil, node != nil { throw ValidationError("--node goes with --config") }
-        if config != nil {
-            if node == nil { throw ValidationError("--config needs --node, the id of the node to run") }
-            if port != nil || peerPort != nil {
-                throw ValidationError(
-                    "--port and --peer-port are for a single node; with --config the file has the ports")
-            }
-        }
-        for (name, port) in [("--port", port), ("--peer-port", peerPort)] {
-            if let port, !(1...65_535).contains(port) { throw ValidationError("\(name): 1 to 65535 is expected") }
-        }
+        try checkPlace()
         for (name, count) in [
             ("--connections-max", connectionsMax), ("--connections-per-address-max", connectionsPerAddressMax),
         ] {
@@ -166,6 +156,25 @@ struct ServeCommand: AsyncParsableCommand {
         }
         if (clientCertificate == nil) != (clientKey == nil) {
             throw ValidationError("--client-certificate and --client-key go together")
+        }
+    }
+
+    /// Which node it is, and where.
+    private func checkPlace() throws {
+        try Paths.checkNotEmpty([
+            "--config": config, "--data": data, "--certs": certs, "--admin-token-file": adminTokenFile,
+            "--encryption-key-file": encryptionKeyFile,
+        ])
+        if config == nil, node != nil { throw ValidationError("--node goes with --config") }
+        if config != nil {
+            if node == nil { throw ValidationError("--config needs --node, the id of the node to run") }
+            if port != nil || peerPort != nil {
+                throw ValidationError(
+                    "--port and --peer-port are for a single node; with --config the file has the ports")
+            }
+        }
+        for (name, port) in [("--port", port), ("--peer-port", peerPort)] {
+            if let port, !(1...65_535).contains(port) { throw ValidationError("\(name): 1 to 65535 is expected") }
         }
     }
 
