@@ -78,6 +78,8 @@ struct ConfigurationTests {
         #expect(message(["ZONEKEEPER_CONTAINER": "c"]).contains("set ZONEKEEPER_URLS"))
         let wrong = message(["ZONEKEEPER_CONTAINER": "c", "ZONEKEEPER_URLS": "127.0.0.1:24000"])
         #expect(wrong.contains("'127.0.0.1:24000' is no URL"))
+        let far = message(["ZONEKEEPER_CONTAINER": "c", "ZONEKEEPER_URLS": "https://127.0.0.1:240000"])
+        #expect(far.contains("'https://127.0.0.1:240000' is no URL"))
         #expect(message(["ZONEKEEPER_CONFIG": "/nowhere/app.json"]).contains("/nowhere/app.json cannot be read"))
     }
 

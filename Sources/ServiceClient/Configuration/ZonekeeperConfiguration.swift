@@ -301,7 +301,7 @@ extension ZonekeeperConfiguration {
             var url = text.trimmingCharacters(in: .whitespaces)
             while url.hasSuffix("/") { url.removeLast() }
             guard let parts = URL(string: url), parts.scheme == "https" || parts.scheme == "http",
-                let host = parts.host, !host.isEmpty
+                let host = parts.host, !host.isEmpty, ServiceClient.hasPort(url)
             else { throw ServiceClientError("'\(text)' is no URL of a node, such as https://127.0.0.1:24000") }
             guard parts.scheme == "https" || allowsUnencryptedConnections || Self.isThisMachine(host) else {
                 throw ServiceClientError(
