@@ -28,6 +28,7 @@ struct Zonekeeper: AsyncParsableCommand {
             Console.error(problem)
             Foundation.exit(2)
         }
+        var code: Int32 = 0
         do {
             let command = try parseAsRoot()
             if var command = command as? any AsyncParsableCommand {
@@ -37,8 +38,13 @@ struct Zonekeeper: AsyncParsableCommand {
                 try command.run()
             }
         } catch {
-            Foundation.exit(report(error))
+            code = report(error)
         }
+        if let problem = Console.outputProblem {
+            Console.error("standard output lacks what could not be written: \(problem)")
+            code = max(code, 1)
+        }
+        Foundation.exit(code)
     }
 
     /// Says on standard error what went wrong, in one line where the command failed.

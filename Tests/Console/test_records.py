@@ -567,12 +567,18 @@ def test_a_file_is_imported_after_a_dry_run_and_exported_equal(restaurants, open
     copy = tmp_path / f"copy.{form}"
     coming.value.save_as(copy)
     before = [restaurants.lookup(name)["fields"] for name in ("osteria", "villa")]
+    if form == "json":
+        records = json.loads(copy.read_text())
+        next(record for record in records if record["recordName"] == "villa")["parent"] = {"recordName": "osteria"}
+        copy.write_text(json.dumps(records))
     pick(page, "Import a file…")
     dialog.get_by_label("File of records").set_input_files(copy)
     expect(dry).to_contain_text("3 there already")
     dialog.get_by_role("button", name="Import 3 records").click()
     expect(dialog).to_contain_text("3 of 3 saved")
     assert [restaurants.lookup(name)["fields"] for name in ("osteria", "villa")] == before
+    if form == "json":
+        assert restaurants.lookup("villa")["parent"] == {"recordName": "osteria"}
 
 
 def test_a_query_is_kept_under_a_name(restaurants, open_page):

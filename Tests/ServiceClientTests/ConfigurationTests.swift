@@ -49,10 +49,26 @@ struct ConfigurationTests {
                 ("{", "is not JSON"), ("[]", "an object such as"), (#"{"urls":"x","container":"c"}"#, "'urls'"),
                 (#"{"urls":["https://a"]}"#, "'container' in \(path)"),
                 (#"{"urls":["https://a"],"container":"c","environment":"test"}"#, "'development' or 'production'"),
+                (#"{"urls":["https://a"],"container":"c","enviroment":"production"}"#, "'enviroment' is no member"),
             ] {
                 try PrivateFile.replace(path, with: text)
                 #expect(message(["ZONEKEEPER_CONFIG": path]).contains(part), "\(text)")
             }
+        }
+    }
+
+    @Test("A session that a variable names counts more than one of the file, in either form")
+    func sessions() async throws {
+        try await TemporaryFolder.with { folder in
+            let path = folder + "/app.json"
+            let place = #""urls":["https://a"],"container":"c""#
+            try PrivateFile.create(path, #"{\#(place),"webAuthToken":"theirs"}"#)
+            #expect(try read(["ZONEKEEPER_CONFIG": path]).webAuthToken == "theirs")
+            let named = try read(["ZONEKEEPER_CONFIG": path, "ZONEKEEPER_WEB_AUTH_TOKEN_FILE": "/mine"])
+            #expect(named.webAuthToken == nil && named.webAuthTokenFile == "/mine")
+            try PrivateFile.replace(path, with: #"{\#(place),"webAuthTokenFile":"/theirs"}"#)
+            let token = try read(["ZONEKEEPER_CONFIG": path, "ZONEKEEPER_WEB_AUTH_TOKEN": "mine"])
+            #expect(token.webAuthToken == "mine" && token.webAuthTokenFile == nil)
         }
     }
 
@@ -62,6 +78,8 @@ struct ConfigurationTests {
         #expect(message(["ZONEKEEPER_CONTAINER": "c"]).contains("set ZONEKEEPER_URLS"))
         let wrong = message(["ZONEKEEPER_CONTAINER": "c", "ZONEKEEPER_URLS": "127.0.0.1:24000"])
         #expect(wrong.contains("'127.0.0.1:24000' is no URL"))
+        let far = message(["ZONEKEEPER_CONTAINER": "c", "ZONEKEEPER_URLS": "https://127.0.0.1:240000"])
+        #expect(far.contains("'https://127.0.0.1:240000' is no URL"))
         #expect(message(["ZONEKEEPER_CONFIG": "/nowhere/app.json"]).contains("/nowhere/app.json cannot be read"))
     }
 

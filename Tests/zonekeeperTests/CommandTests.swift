@@ -117,7 +117,9 @@ struct CommandTests {
             ["container", "delete", "c", "--confirm", "d"], ["container", "restore"],
             ["asset", "get", "r"], ["asset", "get", "r", "f", "--number", "0"],
             ["subscription", "create"], ["subscription", "delete"], ["subscription", "list", "--all", "--user", "ada"],
-            ["serve", "--connections-max", "0"],
+            ["serve", "--connections-max", "0"], ["serve", "--data", ""], ["serve", "--certs", ""],
+            ["certs", "create", "--directory", "", "--node", "1"], ["certs", "renew", "--directory", ""],
+            ["backup", "--data", "d", "--to", ""], ["restore", "--data", "", "--from", "b"],
             ["serve", "--connections-per-address-max", "x"], ["serve", "--trace-sample", "1.5"],
             ["serve", "--origin", "http://zk.example.com"], ["serve", "--origin", "https://zk.example.com/a"],
             ["serve", "--request-log-megabytes", "x"], ["serve", "--trace-folder", "t"],
@@ -169,15 +171,18 @@ struct CommandTests {
                         + #""fields":{"text":{"value":"x","type":"STRING"}}}}"#))
     }
 
-    @Test("The lines of an export are imported: the name and the fields, but no files")
+    @Test("The lines of an export are imported: the name, the parent and the fields, but no files")
     func exportedLine() throws {
         let line = try json(
             #"{"recordName":"a","recordType":"T","fields":{"text":{"value":"x","type":"STRING"},"#
-                + #""photo":{"value":{"size":1},"type":"ASSETID"}},"recordChangeTag":"1"}"#)
-        let read = try FieldsObject.read(line)
+                + #""photo":{"value":{"size":1},"type":"ASSETID"}},"recordChangeTag":"1","#
+                + #""parent":{"recordName":"p"}}"#)
+        let read = try FieldsObject(line)
         #expect(read.recordName == "a")
+        #expect(read.parent == (try json(#"{"recordName":"p"}"#)))
         #expect(read.fields == (try json(#"{"text":{"value":"x","type":"STRING"}}"#)))
-        let plain = try FieldsObject.read(try json(#"{"recordType":"a word","text":"x"}"#))
+        let plain = try FieldsObject(try json(#"{"recordType":"a word","text":"x","parent":"y"}"#))
+        #expect(plain.parent == nil && plain.fields["parent"]?["value"]?.string == "y")
         #expect(plain.fields["recordType"]?["value"]?.string == "a word")
         #expect(plain.fields["text"]?["value"]?.string == "x")
     }

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import RecordModel
 import Testing
 
 @testable import zonekeeper
@@ -28,11 +29,27 @@ struct CommandsDocumentTests {
         }
     }
 
-    @Test("every command is listed, and nothing else")
-    func commands() throws {
+    private static func document(_ path: String) throws -> String {
         let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent()
-        let document = try String(contentsOf: root.appending(path: "docs/commands.md"), encoding: .utf8)
+        return try String(contentsOf: root.appending(path: path), encoding: .utf8)
+    }
+
+    @Test(
+        "nodes in examples have this build's version and feature level",
+        arguments: ["README.md", "docs/getting-started.md"])
+    func levels(path: String) throws {
+        let nodes = try Self.document(path).split(separator: "\n").filter { $0.contains("  ready  ") }
+        #expect(nodes.count == 3)
+        for node in nodes {
+            let words = node.split(separator: " ").dropFirst(5).prefix(2).map(String.init)
+            #expect(words == [Zonekeeper.configuration.version, "\(FeatureLevel.supported.upperBound)"])
+        }
+    }
+
+    @Test("every command is listed, and nothing else")
+    func commands() throws {
+        let document = try Self.document("docs/commands.md")
         let commands = Zonekeeper.configuration.subcommands.flatMap { Self.names(of: $0) }
         #expect(commands.count > 100 && Self.listed(in: document).sorted() == commands.sorted())
     }

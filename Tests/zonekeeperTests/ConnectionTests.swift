@@ -84,6 +84,22 @@ struct ConnectionTests {
         try await http.shutdown()
     }
 
+    @Test("A port that there is not is an error of the URL; it ended the process, or another port was asked")
+    func impossiblePorts() async throws {
+        let http = try ServiceClient.http(authority: nil)
+        for port in ["0", "65536", "240000", "99999999999999999999", "x"] {
+            let url = "https://127.0.0.1:\(port)"
+            let error = await #expect(throws: ServiceUnreachable.self) {
+                try await ServiceClient(http: http, urls: [url]).send(ServiceRequest(.get, "/a:b/c"))
+            }
+            #expect(error?.description == "\(url): is no URL such as https://127.0.0.1:24000")
+        }
+        for url in ["https://a", "https://a:1/b:c?d:e", "https://[::1]", "https://[::1]:65535/", "https://a:/"] {
+            #expect(ServiceClient.hasPort(url), "\(url)")
+        }
+        try await http.shutdown()
+    }
+
     @Test("An authority's file that is not there is told from one without a certificate")
     func authority() async throws {
         try await TemporaryFolder.with { folder in

@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 import RecordModel
+import TestSupport
 import Testing
 
 @testable import zonekeeper
@@ -32,6 +33,31 @@ struct ConsoleTests {
             texts.append(table.lines(widths: &widths))
         }
         #expect(texts == ["A         B\nlong one  y", "x         y", "longer still  y"])
+    }
+
+    /// Runs the program, which stands for `"$0"`, in a shell.
+    private func shell(_ script: String) throws -> FinishedProgram {
+        try FinishedProgram(["sh", "-c", script, ServerProcess.binary.path])
+    }
+
+    @Test("What does not get out to standard output is a failure, and is said: of texts, JSON and help")
+    func fullOutput() throws {
+        let line = #"printf 'AD\t+4230+00131\tEurope/Andorra\n' | "$0" sample-places -"#
+        let whole = try shell(line)
+        #expect(whole.status == 0 && whole.output.contains(#""code":"AD""#) && whole.errors.isEmpty, "\(whole)")
+        let scripts = [line + " >/dev/full", #""$0" help >/dev/full"#, #""$0" --version >/dev/full"#]
+        for script in scripts {
+            let lost = try shell(script)
+            #expect(lost.status == 1, "\(script): \(lost)")
+            #expect(lost.errors == "error: standard output lacks what could not be written: No space left on device\n")
+        }
+    }
+
+    @Test("Standard input that is no UTF-8 is refused, and not taken with other characters in the place of its bytes")
+    func foreignInput() throws {
+        let refused = try shell(#"printf 'AD\t+4230+00131\tEurope/Andorra\tcaf\351\n' | "$0" sample-places -"#)
+        #expect(refused.status == 1 && refused.output.isEmpty, "\(refused)")
+        #expect(refused.errors == "error: standard input is not UTF-8 text\n")
     }
 
     @Test("A signal puts the terminal back before it does what it does")
@@ -95,6 +121,8 @@ struct ConsoleTests {
         #expect(Times.milliseconds("1970-01-01T01:00:00+01:00") == 0)
         #expect(Times.milliseconds("yesterday") == nil)
         #expect(Times.text(1_000) == "1970-01-01T00:00:01Z")
+        #expect(Times.text(253_402_300_799_000) == "9999-12-31T23:59:59Z")
+        #expect([Int64.min, .max].map { Times.text($0) } == ["-9223372036854775808", "9223372036854775807"])
     }
 
     @Test("A node's state follows from its answer, its process and where it is")

@@ -194,4 +194,13 @@ struct LoadLimitTests {
         try await client.shutdown()
         await server.shutdown()
     }
+
+    @Test("A signal that was ignored before, as SIGHUP is under nohup, ends no run")
+    func ignoredSignals() {
+        signal(SIGUSR1, SIG_IGN)
+        let signals = LoadSignals(LoadStop(), signals: [SIGUSR1, SIGWINCH])
+        #expect(signals.watched == [SIGWINCH])
+        signals.cancel()
+        for number in [SIGUSR1, SIGWINCH] { signal(number, SIG_DFL) }
+    }
 }

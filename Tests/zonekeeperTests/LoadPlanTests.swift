@@ -30,6 +30,13 @@ struct LoadPlanTests {
         }
     }
 
+    @Test("an even ramp from a rate of 0 begins at once")
+    func rampFromZero() throws {
+        let profile = try #require(LoadProfileText(argument: "ramp:0-20")).profile(rate: 1, seconds: 10)
+        let times = arrivals(profile, .even, seconds: 10)
+        #expect(times.count == 100 && times.first == 0)
+    }
+
     @Test("steps share the duration equally, a spike takes the middle fifth, and both jump at once")
     func steps() throws {
         let steps = try #require(LoadProfileText(argument: "step:10,20,40")).profile(rate: 1, seconds: 6)
@@ -119,7 +126,7 @@ struct LoadPlanTests {
         let moving = try #require(NodePattern(argument: "moving:5"))
         let times: [UInt64] = [0, 5 * second - 1, 5 * second, 14 * second, 15 * second]
         #expect(times.map { moving.target(turn: 4, nanoseconds: $0, count: 3) } == [0, 0, 1, 2, 0])
-        for wrong in ["", "two", "moving", "moving:0", "moving:x", "even:1"] {
+        for wrong in ["", "two", "moving", "moving:0", "moving:1e-300", "moving:x", "even:1"] {
             #expect(NodePattern(argument: wrong) == nil)
         }
         #expect(moving.name == "moving:5")
@@ -171,13 +178,14 @@ struct LoadPlanTests {
             "--nodes all", "--operation asset-upload --zones 2 --database private", "--asset-size 1MB",
             "--operation asset-upload --asset-size 51MB", "--operation asset-upload --asset-size 0",
             "--operation asset-upload --find-limit", "--operation asset-upload --duration 900",
-            "--operation asset-download --duration 3600",
+            "--operation asset-download --duration 3600", "--find-limit --duration 4.9",
         ] { #expect(fails(wrong), "\(wrong)") }
         let command = try LoadCommand.parse(
             "--rate 400/s --expect-limit 40 --tolerance 5% --nodes moving:5 --output a.json --output b.CSV --report c.html"
                 .split(separator: " ").map(String.init))
         #expect(command.limits.expectation == LoadReport.Expectation(limit: 40, tolerance: 0.05))
         #expect(command.files.map(\.form) == [.json, .csv, .html])
+        #expect(try LoadCommand.parse(["--find-limit", "--duration", "5"]).pace.duration == 5)
         #expect(try LoadCommand.parse(["--profile", "soak", "--rate", "5"]).pace.bound.seconds == 3_600)
         #expect(try LoadCommand.parse(["--limit", "40"]).limits.expectation == .init(limit: 40, tolerance: nil))
     }

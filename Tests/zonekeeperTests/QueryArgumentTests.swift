@@ -65,7 +65,8 @@ struct QueryArgumentTests {
     @Test(
         "Options that do not go together are refused",
         arguments: [
-            ["--near", "at=1,2"], ["--near", "at"], ["--near", "=1,2,3"], ["--near", "at=1,2,3", "--limit", "0"],
+            ["--near", "at=1,2"], ["--near", "at=1,2,1e308km"], ["--near", "at"], ["--near", "=1,2,3"],
+            ["--near", "at=1,2,3", "--limit", "0"],
             ["--zone-wide"], ["--zone-wide", "--database", "private", "--explain"],
             ["--zone-wide", "--database", "private", "--zone", "Notes"], ["--filter", "x"],
         ])

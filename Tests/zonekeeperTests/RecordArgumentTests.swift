@@ -117,14 +117,14 @@ struct RecordArgumentTests {
     @Test("A line of an import has plain fields or the protocol's, and maybe a record name")
     func importedLines() throws {
         let line = try json(#"{"recordName":"r","a":"x","b":{"value":1,"type":"DOUBLE"},"c":null,"d":{"latitude":1}}"#)
-        let (name, fields) = try FieldsObject.read(line)
-        #expect(name == "r")
+        let read = try FieldsObject(line)
+        #expect(read.recordName == "r" && read.parent == nil)
         #expect(
-            fields
+            read.fields
                 == (try json(
                     #"{"a":{"value":"x"},"b":{"value":1,"type":"DOUBLE"},"c":null,"d":{"value":{"latitude":1}}}"#)))
-        #expect(throws: CommandFailure.self) { try FieldsObject.read(.array([])) }
-        #expect(throws: CommandFailure.self) { try FieldsObject.read(.members(["recordName": .integer(1)])) }
+        #expect(throws: CommandFailure.self) { try FieldsObject(.array([])) }
+        #expect(throws: CommandFailure.self) { try FieldsObject(.members(["recordName": .integer(1)])) }
     }
 
     @Test(

@@ -59,7 +59,7 @@ package struct AssetTransfer: Sendable {
     private func post(
         _ source: AssetSource, to address: String, progress: @escaping @Sendable (Int64) -> Void
     ) async throws -> Attempt<ServiceResponse> {
-        var message = HTTPClientRequest(url: address)
+        var message = try HTTPClientRequest(to: address)
         message.method = .POST
         message.headers.add(name: "Content-Type", value: "application/octet-stream")
         message.body =
@@ -114,7 +114,7 @@ package struct AssetTransfer: Sendable {
     private func get(
         _ address: String, size: Int64, to sink: AssetSink, progress: @Sendable (Int64) -> Void
     ) async throws -> Attempt<[UInt8]?> {
-        var message = HTTPClientRequest(url: address)
+        var message = try HTTPClientRequest(to: address)
         let offset = sink.offset
         // Without the tag of the bytes that are there nothing says that the rest belongs to them.
         if offset > 0, let tag = sink.tag {

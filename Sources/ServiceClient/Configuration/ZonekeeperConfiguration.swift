@@ -227,7 +227,7 @@ extension ZonekeeperConfiguration {
     /// | `ZONEKEEPER_DISTANCE_UNIT` | `distanceUnit`: `kilometres` or `metres` |
     /// | `ZONEKEEPER_UNENCRYPTED` | `unencrypted`: `allowed` lets URLs with `http` name other machines |
     ///
-    /// Paths in the file are relative to the file's folder.
+    /// Paths in the file are relative to the file's folder. It has no other members.
     /// - Throws: an error whose description says which variable or member is missing or wrong.
     public init(variables: [String: String]) throws {
         self = try Self.read(variables)
@@ -237,38 +237,33 @@ extension ZonekeeperConfiguration {
         let file = try variables["ZONEKEEPER_CONFIG"].flatMap { $0.isEmpty ? nil : $0 }.map {
             path throws(ServiceClientError) in try ConfigurationFile(path: path)
         }
-        func value(_ variable: String, _ member: String) throws(ServiceClientError) -> String? {
-            if let value = variables["ZONEKEEPER_" + variable], !value.isEmpty { return value }
-            return try file?.text(member)
-        }
-        func path(_ variable: String, _ member: String) throws(ServiceClientError) -> String? {
-            if let value = variables["ZONEKEEPER_" + variable], !value.isEmpty { return value }
-            return try file?.path(member)
-        }
+        let settings = ConfigurationSettings(variables: variables, file: file)
         var urls = (variables["ZONEKEEPER_URLS"] ?? "").split(separator: ",").map(String.init)
         if urls.isEmpty { urls = try file?.texts("urls") ?? [] }
-        guard let container = try value("CONTAINER", "container") else {
+        guard let container = try settings.value("CONTAINER", "container") else {
             throw missing("a container", variable: "ZONEKEEPER_CONTAINER", member: "container", file)
         }
         guard !urls.isEmpty else { throw missing("the nodes' URLs", variable: "ZONEKEEPER_URLS", member: "urls", file) }
         var configuration = ZonekeeperConfiguration(
-            urls: urls, certificateAuthorityPath: try path("CA", "ca"), container: container)
-        if let name = try value("ENVIRONMENT", "environment") {
+            urls: urls, certificateAuthorityPath: try settings.path("CA", "ca"), container: container)
+        if let name = try settings.value("ENVIRONMENT", "environment") {
             configuration.environment = try choice(name, "ENVIRONMENT", "environment")
         }
-        if let name = try value("DISTANCE_UNIT", "distanceUnit") {
+        if let name = try settings.value("DISTANCE_UNIT", "distanceUnit") {
             configuration.distanceUnit = try choice(name, "DISTANCE_UNIT", "distanceUnit")
         }
-        if let word = try value("UNENCRYPTED", "unencrypted") {
+        if let word = try settings.value("UNENCRYPTED", "unencrypted") {
             configuration.allowsUnencryptedConnections = try allowsUnencrypted(word)
         }
-        configuration.apiToken = try value("API_TOKEN", "apiToken")
-        configuration.webAuthToken = try value("WEB_AUTH_TOKEN", "webAuthToken")
+        configuration.apiToken = try settings.value("API_TOKEN", "apiToken")
+        // A variable with a session's file counts more than a token of the configuration file, too.
+        let token = settings.given("WEB_AUTH_TOKEN_FILE") == nil ? try file?.text("webAuthToken") : nil
+        configuration.webAuthToken = settings.given("WEB_AUTH_TOKEN") ?? token
         if configuration.webAuthToken == nil {
-            configuration.webAuthTokenFile = try path("WEB_AUTH_TOKEN_FILE", "webAuthTokenFile")
+            configuration.webAuthTokenFile = try settings.path("WEB_AUTH_TOKEN_FILE", "webAuthTokenFile")
         }
-        configuration.serverKeyFile = try path("KEY_FILE", "keyFile")
-        configuration.serverKeyID = try value("KEY_ID", "keyID")
+        configuration.serverKeyFile = try settings.path("KEY_FILE", "keyFile")
+        configuration.serverKeyID = try settings.value("KEY_ID", "keyID")
         return try configuration.checked()
     }
 
@@ -306,7 +301,7 @@ extension ZonekeeperConfiguration {
             var url = text.trimmingCharacters(in: .whitespaces)
             while url.hasSuffix("/") { url.removeLast() }
             guard let parts = URL(string: url), parts.scheme == "https" || parts.scheme == "http",
-                let host = parts.host, !host.isEmpty
+                let host = parts.host, !host.isEmpty, ServiceClient.hasPort(url)
             else { throw ServiceClientError("'\(text)' is no URL of a node, such as https://127.0.0.1:24000") }
             guard parts.scheme == "https" || allowsUnencryptedConnections || Self.isThisMachine(host) else {
                 throw ServiceClientError(
@@ -332,10 +327,36 @@ extension ZonekeeperConfiguration {
     }
 }
 
+/// Settings from where they are said: a variable counts more than the file.
+private struct ConfigurationSettings {
+    var variables: [String: String]
+    var file: ConfigurationFile?
+
+    /// A variable's value; nil where it is empty.
+    func given(_ variable: String) -> String? {
+        variables["ZONEKEEPER_" + variable].flatMap { $0.isEmpty ? nil : $0 }
+    }
+
+    func value(_ variable: String, _ member: String) throws(ServiceClientError) -> String? {
+        if let value = given(variable) { return value }
+        return try file?.text(member)
+    }
+
+    func path(_ variable: String, _ member: String) throws(ServiceClientError) -> String? {
+        if let value = given(variable) { return value }
+        return try file?.path(member)
+    }
+}
+
 /// The JSON file that `ZONEKEEPER_CONFIG` names.
 private struct ConfigurationFile {
     var path: String
     private var json: JSONValue
+
+    private static let members = [
+        "urls", "ca", "container", "environment", "apiToken", "webAuthToken", "webAuthTokenFile", "keyFile", "keyID",
+        "distanceUnit", "unencrypted",
+    ]
 
     init(path: String) throws(ServiceClientError) {
         self.path = path
@@ -345,8 +366,14 @@ private struct ConfigurationFile {
         } catch {
             throw ServiceClientError("\(path) is not JSON: \(error)")
         }
-        guard case .object = json else {
+        guard case .object(let given) = json else {
             throw ServiceClientError("\(path): an object such as {\"urls\": [...]} is expected, not \(json.kind)")
+        }
+        // One that is misspelt would be left out without a word, and an app be in another environment.
+        if let unknown = given.first(where: { !Self.members.contains($0.key) }) {
+            throw ServiceClientError(
+                "\(path): '\(unknown.key)' is no member that is known here; there are "
+                    + Self.members.joined(separator: ", "))
         }
     }
 

@@ -188,7 +188,7 @@ package struct ServiceClient: Sendable {
     /// - Parameter token: the user's current token.
     func message(_ request: ServiceRequest, to url: String, showing token: String?) throws -> HTTPClientRequest {
         let target = request.target(showing: token)
-        var message = HTTPClientRequest(url: url + target)
+        var message = try HTTPClientRequest(to: url + target)
         message.method = request.method
         var headers = HTTPHeaders()
         headers.reserveCapacity(8)
@@ -326,4 +326,28 @@ package struct RetryPauses: Hashable, Sendable {
 package enum WallClock {
     /// Milliseconds since 1970, now.
     package static var now: Int64 { Int64(Date().timeIntervalSince1970 * 1_000) }
+}
+
+extension ServiceClient {
+    /// Whether a URL names no port, or one that there is. With any other the network's library ends the process, or
+    /// takes the scheme's own.
+    package static func hasPort(_ url: String) -> Bool {
+        let ends = Set("/?#".utf8)
+        let authority = url.utf8.drop { $0 != UInt8(ascii: "/") }.dropFirst(2).prefix { !ends.contains($0) }
+        // Behind the brackets of an IPv6 address.
+        guard let colon = authority.lastIndex(of: UInt8(ascii: ":")),
+            !authority[colon...].contains(UInt8(ascii: "]"))
+        else { return true }
+        let digits = Substring(authority[colon...].dropFirst())
+        return Int(digits).map { (1...65_535).contains($0) } ?? digits.isEmpty
+    }
+}
+
+extension HTTPClientRequest {
+    /// A request to a node's address.
+    /// - Throws: `HTTPClientError.invalidURL` where its port is none.
+    init(to address: String) throws(HTTPClientError) {
+        guard ServiceClient.hasPort(address) else { throw .invalidURL }
+        self.init(url: address)
+    }
 }

@@ -275,21 +275,25 @@ extension ClientCommand {
 enum InputFile {
     /// - Parameter path: `-` is standard input.
     static func read(_ path: String) throws(CommandFailure) -> String {
-        let bytes: [UInt8]
-        do throws(DiskError) {
-            bytes = path == "-" ? Self.standardInput() : try readWholeFile(at: path)
-        } catch {
-            throw CommandFailure("\(path) cannot be read: \(error.reason)")
-        }
+        let bytes = try bytes(of: path)
         guard let text = String(validating: bytes, as: UTF8.self) else {
-            throw CommandFailure("\(path) is not UTF-8 text")
+            throw CommandFailure("\(path == "-" ? "standard input" : path) is not UTF-8 text")
         }
         return text
     }
 
-    private static func standardInput() -> [UInt8] {
-        var bytes: [UInt8] = []
-        while let line = readLine(strippingNewline: false) { bytes += Array(line.utf8) }
-        return bytes
+    /// The bytes of a file, as they are.
+    /// - Parameter path: `-` is standard input.
+    static func bytes(of path: String) throws(CommandFailure) -> [UInt8] {
+        if path == "-" {
+            do {
+                return Array(try FileHandle.standardInput.readToEnd() ?? Data())
+            } catch {
+                throw CommandFailure("standard input cannot be read: \(error.localizedDescription)")
+            }
+        }
+        do throws(DiskError) { return try readWholeFile(at: path) } catch {
+            throw CommandFailure("\(path) cannot be read: \(error.reason)")
+        }
     }
 }

@@ -20,6 +20,7 @@ struct BackupOptions: ParsableArguments {
 
     func validate() throws {
         if (config == nil) == (data == nil) { throw ValidationError("either --config or --data is expected") }
+        try Paths.checkNotEmpty(["--config": config, "--data": data])
     }
 
     func layout() throws -> ClusterLayout {
@@ -49,6 +50,8 @@ struct BackupCommand: AsyncParsableCommand {
 
     @Flag(help: "Copy certificates, their keys, the encryption key and the administrator's token as well.")
     var withSecrets = false
+
+    func validate() throws { try Paths.checkNotEmpty(["--to": to]) }
 
     func run() async throws {
         let target = Paths.absolute(to)

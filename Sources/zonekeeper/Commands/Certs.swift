@@ -23,6 +23,7 @@ struct CertsOptions: ParsableArguments {
 
     func validate() throws {
         if (config == nil) == (directory == nil) { throw ValidationError("either --config or --directory is expected") }
+        try Paths.checkNotEmpty(["--config": config, "--directory": directory])
     }
 
     /// The folder, and the configuration where that names it.

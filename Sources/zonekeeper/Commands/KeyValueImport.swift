@@ -2,7 +2,6 @@ import ArgumentParser
 import Foundation
 import RecordModel
 import ServiceClient
-import Storage
 
 struct KeyValueExportCommand: ClientCommand {
     static let configuration = CommandConfiguration(
@@ -53,7 +52,7 @@ struct KeyValueImportCommand: ClientCommand {
     var dryRun = false
 
     func run(on connection: Connection) async throws {
-        let preferences = try PreferenceFile(try read(), format: format)
+        let preferences = try PreferenceFile(try InputFile.bytes(of: file), format: format)
         let entries = try await connection.preferences().entries
         let current = try PreferenceFile(values: entries.map { ($0.text("key"), $0["value"] ?? .null) })
         let plan = PreferenceImport(preferences, into: current, replaces: replace)
@@ -67,13 +66,6 @@ struct KeyValueImportCommand: ClientCommand {
         if options.json { return Console.print(plan.json(isDryRun: dryRun).serialized()) }
         if dryRun { print(plan.table, terminator: plan.changes.isEmpty ? "" : "\n") }
         print((dryRun ? "would be imported: " : "imported: ") + plan.summary)
-    }
-
-    private func read() throws -> [UInt8] {
-        if file == "-" { return Array(try FileHandle.standardInput.readToEnd() ?? Data()) }
-        do throws(DiskError) { return try readWholeFile(at: file) } catch {
-            throw CommandFailure("\(file) cannot be read: \(error.reason)")
-        }
     }
 }
 

@@ -61,12 +61,13 @@ struct RecordSaveCommand: ClientCommand {
     }
 
     func run(on connection: Connection) async throws {
-        let (nameInFile, fields) = try await givenFields(on: connection)
+        let given = try await given(on: connection)
         let kind = tag != nil ? "update" : force ? "forceUpdate" : "create"
         let record = JSONValue.members([
-            "recordName": (name ?? nameInFile).map { .string($0) }, "recordType": .string(type),
+            "recordName": (name ?? given.recordName).map { .string($0) }, "recordType": .string(type),
             "recordChangeTag": tag.map { .string($0) },
-            "parent": parent.map { $0.isEmpty ? .null : .members(["recordName": .string($0)]) }, "fields": fields,
+            "parent": parent.map { $0.isEmpty ? .null : .members(["recordName": .string($0)]) } ?? given.parent,
+            "fields": given.fields,
         ])
         let response = try await connection.send(
             try place.modify([.members(["operationType": .string(kind), "record": record])], on: connection))
@@ -76,17 +77,18 @@ struct RecordSaveCommand: ClientCommand {
         }
     }
 
-    private func givenFields(on connection: Connection) async throws -> (recordName: String?, fields: JSONValue) {
+    /// What the arguments or the file say of the record.
+    private func given(on connection: Connection) async throws -> FieldsObject {
         guard let jsonFile else {
             let fields = try fields.map { try FieldArgument(parsing: $0) }
             let sent = try await AssetUploads(place: place, recordType: type, recordName: name).send(
                 fields, on: connection)
-            return (nil, .object(sent.map { JSONValue.Member($0.name, $0.json) }))
+            return FieldsObject(fields: sent.map { JSONValue.Member($0.name, $0.json) })
         }
         let text = try InputFile.read(jsonFile)
         let json = try Result { () throws(JSONError) in try JSONParser.parse(Array(text.utf8)) }
             .mapError { CommandFailure("\(jsonFile) is not JSON: \($0)") }.get()
-        return try FieldsObject.read(json)
+        return try FieldsObject(json)
     }
 }
 

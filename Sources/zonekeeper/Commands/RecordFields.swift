@@ -120,22 +120,27 @@ extension FieldArgument.Source {
 }
 
 /// Fields as a JSON object, in the protocol's form (`{"title": {"value": "Hello"}}`) or plain (`{"title": "Hello"}`).
-enum FieldsObject {
-    /// One field in the protocol's form.
-    static func field(_ json: JSONValue) -> JSONValue {
-        if json.isNull { return .null }
-        if case .object = json, json["value"] != nil { return json }
-        return .members(["value": json])
-    }
+struct FieldsObject: Hashable {
+    /// Nil where the object has none.
+    let recordName: String?
+    /// The record's parent, as a record of Web Services has it; nil where there is none.
+    let parent: JSONValue?
+    /// Each in the protocol's form.
+    let fields: JSONValue
 
-    /// Takes an object apart into a record name, if there is one, and the fields.
+    /// - Parameter fields: each in the protocol's form.
+    init(fields: [JSONValue.Member]) { (recordName, parent, self.fields) = (nil, nil, .object(fields)) }
+
+    /// Takes an object apart.
     /// - Throws: `CommandFailure` if it is no object.
-    static func read(_ json: JSONValue) throws(CommandFailure) -> (recordName: String?, fields: JSONValue) {
+    init(_ json: JSONValue) throws(CommandFailure) {
         guard case .object(var members) = json else {
             throw CommandFailure("an object of fields is expected, not \(json.kind)")
         }
+        var parent: JSONValue?
         // A record as Web Services have it, such as an export writes: its files are not part of it.
         if json["recordType"]?.string != nil, case .object(let fields)? = json["fields"] {
+            parent = json["parent"]
             members = members.filter { $0.key == "recordName" }
             members += fields.filter { $0.value["type"]?.string?.hasPrefix("ASSETID") != true }
         }
@@ -148,10 +153,17 @@ enum FieldsObject {
                 }
                 name = text
             } else {
-                fields.append(JSONValue.Member(member.key, field(member.value)))
+                fields.append(JSONValue.Member(member.key, Self.field(member.value)))
             }
         }
-        return (name, .object(fields))
+        (recordName, self.parent, self.fields) = (name, parent, .object(fields))
+    }
+
+    /// One field in the protocol's form.
+    static func field(_ json: JSONValue) -> JSONValue {
+        if json.isNull { return .null }
+        if case .object = json, json["value"] != nil { return json }
+        return .members(["value": json])
     }
 }
 

@@ -12,7 +12,8 @@ struct RecordImportCommand: ClientCommand {
             Each line is a JSON object of fields, plain ({"title": "Hello"}) or as Web Services have them \
             ({"title": {"value": "Hello", "type": "STRING"}}), with a "recordName" or without one; or a record as `job \
             export --format lines` writes it, of which files are left out. A batch is \
-            repeated under one idempotency key while nodes fail over, so none is saved twice.
+            repeated under one idempotency key while nodes fail over, so none is saved twice. Outside of custom zones a \
+            refused line does not keep the others of its batch from being saved; each is named.
             """)
 
     @OptionGroup var options: ClientOptions
@@ -86,37 +87,52 @@ struct RecordImport {
         var bytes = 0
     }
 
+    /// How far an import has come.
+    private struct Advance {
+        var saved = 0
+        /// Every line before this one is saved, but for those that were refused beside others of their batch.
+        var resumeLine: Int
+        /// Whether there are such.
+        var leavesOut = false
+        /// The lines of a batch of which nobody knows what became of it.
+        var doubtful: ClosedRange<Int>?
+
+        /// What to say of an import that stops here.
+        var text: String {
+            let doubt = doubtful.map {
+                "lines \($0.lowerBound) to \($0.upperBound) may be saved: look before you repeat them"
+            }
+            if saved == 0 { return doubt ?? "nothing was saved" }
+            let exception = leavesOut ? " but those above: bring these in by themselves" : ""
+            let known = "\(saved) records are saved, every line before line \(resumeLine) among them\(exception)"
+            return [known, doubt ?? "go on with --start-line \(resumeLine)"].joined(separator: "; ")
+        }
+    }
+
     /// Sends every line.
     /// - Returns: the number of records saved.
     /// - Throws: `CommandFailure` that names the line to go on from.
     func run(on connection: Connection) async throws -> Int {
         var reader = try LineReader(path: path)
         var progress = ProgressLine()
-        var saved = 0
+        var advance = Advance(resumeLine: startLine)
         var batch = Batch()
-        var resumeLine = startLine
         do {
             while let line = try reader.next() {
                 guard reader.line >= startLine, !line.allSatisfy({ $0 == 0x20 || $0 == 0x09 }) else { continue }
                 try add(line, number: reader.line, to: &batch)
                 guard batch.operations.count == batchCount || batch.bytes > Self.batchBytesMax else { continue }
-                saved += try await send(batch, on: connection)
+                try await send(batch, &advance, on: connection)
                 batch = Batch()
-                resumeLine = reader.line + 1
-                progress.show(Self.progressText(saved, reader.readBytes, of: reader.totalBytes))
+                progress.show(Self.progressText(advance.saved, reader.readBytes, of: reader.totalBytes))
             }
-            if !batch.operations.isEmpty { saved += try await send(batch, on: connection) }
+            try await send(batch, &advance, on: connection)
         } catch let error where error is CommandFailure || error is ServiceClientError {
             progress.abandon()
-            throw CommandFailure(
-                "\(error)\nerror: stopped: "
-                    + (saved == 0
-                        ? "nothing was saved"
-                        : "\(saved) records are saved, every line before line \(resumeLine) among them; go on with "
-                            + "--start-line \(resumeLine)"))
+            throw CommandFailure("\(error)\nerror: stopped: \(advance.text)")
         }
-        progress.finish("imported \(saved) records")
-        return saved
+        progress.finish("imported \(advance.saved) records")
+        return advance.saved
     }
 
     private static func progressText(_ saved: Int, _ bytes: Int, of total: Int?) -> String {
@@ -125,11 +141,11 @@ struct RecordImport {
     }
 
     private func add(_ line: [UInt8], number: Int, to batch: inout Batch) throws(CommandFailure) {
-        let object: (recordName: String?, fields: JSONValue)
+        let object: FieldsObject
         do throws(JSONError) {
             let json = try JSONParser.parse(line)
             do throws(CommandFailure) {
-                object = try FieldsObject.read(json)
+                object = try FieldsObject(json)
             } catch {
                 throw JSONError(position: 0, expected: "an object of fields", found: error.message)
             }
@@ -143,7 +159,7 @@ struct RecordImport {
                 "operationType": .string(kind.rawValue),
                 "record": .members([
                     "recordName": object.recordName.map { .string($0) }, "recordType": .string(recordType),
-                    "fields": object.fields,
+                    "parent": object.parent, "fields": object.fields,
                 ]),
             ]))
         batch.lines.append(number)
@@ -151,21 +167,34 @@ struct RecordImport {
     }
 
     /// Sends a batch, again and again under one idempotency key where the cluster says to.
-    private func send(_ batch: Batch, on connection: Connection) async throws -> Int {
+    private func send(_ batch: Batch, _ advance: inout Advance, on connection: Connection) async throws {
+        guard let first = batch.lines.first, let last = batch.lines.last else { return }
         var request = try options.modify(batch.operations, on: connection)
-        request.patienceSeconds = Self.patienceSeconds
+        request.patienceSeconds = connection.settings.patienceSeconds ?? Self.patienceSeconds
         request.waitsForConnection = true
-        let records = try await connection.send(request).records()
-        var problems: [String] = []
-        for (line, record) in zip(batch.lines, records) {
-            guard let failure = ServiceResponse.failures(in: [record]).first else { continue }
-            problems.append("\(place), line \(line): \(failure)")
+        let records: [JSONValue]
+        do {
+            records = try await connection.send(request).records()
+        } catch let failure as CommandFailure where failure.isOutcomeUnknown {
+            advance.doubtful = first...last
+            throw failure
         }
-        guard problems.isEmpty else {
-            let shown = problems.prefix(5).joined(separator: "\nerror: ")
-            throw CommandFailure(problems.count > 5 ? "\(shown)\nerror: and \(problems.count - 5) more" : shown)
+        let refused = zip(batch.lines, records).compactMap { line, record in
+            ServiceResponse.failures(in: [record]).first.map { (line: line, text: "\(place), line \(line): \($0)") }
         }
-        return records.count
+        advance.saved += records.count - refused.count
+        if refused.count < records.count {
+            advance.resumeLine = last + 1
+            advance.leavesOut = !refused.isEmpty
+        }
+        guard refused.isEmpty else { throw CommandFailure(Self.text(of: refused)) }
+    }
+
+    /// Each line that was refused, the first ones with the reason.
+    private static func text(of refused: [(line: Int, text: String)]) -> String {
+        let more = refused.dropFirst(5)
+        let rest = more.isEmpty ? [] : ["and \(more.count) more, in line \(more.map(\.line).listed)"]
+        return (refused.prefix(5).map(\.text) + rest).joined(separator: "\nerror: ")
     }
 }
 

@@ -309,10 +309,12 @@ struct CircleArgument: Hashable {
         self.longitude = longitude
         guard sides.count == 3 else { return }
         let unit = Self.units.first { sides[2].lowercased().hasSuffix($0.suffix) } ?? ("", 1)
-        guard let number = Double(sides[2].dropLast(unit.suffix.count).trimmed), number > 0, number.isFinite else {
+        let number = Double(sides[2].dropLast(unit.suffix.count).trimmed) ?? .nan
+        let radius = number * unit.metres
+        guard radius > 0, radius.isFinite else {
             throw ValidationError("'\(argument)': a distance such as 100km or 250m is expected, not '\(sides[2])'")
         }
-        radius = number * unit.metres
+        self.radius = radius
     }
 
     var json: JSONValue { .members(["latitude": .number(latitude), "longitude": .number(longitude)]) }

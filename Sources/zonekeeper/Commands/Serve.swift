@@ -122,21 +122,14 @@ struct ServeCommand: AsyncParsableCommand {
     @Option(help: "A folder with the console's files, in place of those in this program; to work on them.")
     var consoleFiles: String?
 
-    @Option(help: "trace, debug, info, notice, warning, error or critical.", transform: Logger.Level.parse)
+    @Option(
+        help: ArgumentHelp(
+            "trace, debug, info, notice, warning, error or critical (default: warning; with --config: info).",
+            discussion: "Requests that failed are logged from info on."), transform: Logger.Level.parse)
     var logLevel: Logger.Level?
 
     func validate() throws {
-        if config == nil, node != nil { throw ValidationError("--node goes with --config") }
-        if config != nil {
-            if node == nil { throw ValidationError("--config needs --node, the id of the node to run") }
-            if port != nil || peerPort != nil {
-                throw ValidationError(
-                    "--port and --peer-port are for a single node; with --config the file has the ports")
-            }
-        }
-        for (name, port) in [("--port", port), ("--peer-port", peerPort)] {
-            if let port, !(1...65_535).contains(port) { throw ValidationError("\(name): 1 to 65535 is expected") }
-        }
+        try checkPlace()
         for (name, count) in [
             ("--connections-max", connectionsMax), ("--connections-per-address-max", connectionsPerAddressMax),
         ] {
@@ -163,6 +156,25 @@ struct ServeCommand: AsyncParsableCommand {
         }
         if (clientCertificate == nil) != (clientKey == nil) {
             throw ValidationError("--client-certificate and --client-key go together")
+        }
+    }
+
+    /// Which node it is, and where.
+    private func checkPlace() throws {
+        try Paths.checkNotEmpty([
+            "--config": config, "--data": data, "--certs": certs, "--admin-token-file": adminTokenFile,
+            "--encryption-key-file": encryptionKeyFile,
+        ])
+        if config == nil, node != nil { throw ValidationError("--node goes with --config") }
+        if config != nil {
+            if node == nil { throw ValidationError("--config needs --node, the id of the node to run") }
+            if port != nil || peerPort != nil {
+                throw ValidationError(
+                    "--port and --peer-port are for a single node; with --config the file has the ports")
+            }
+        }
+        for (name, port) in [("--port", port), ("--peer-port", peerPort)] {
+            if let port, !(1...65_535).contains(port) { throw ValidationError("\(name): 1 to 65535 is expected") }
         }
     }
 

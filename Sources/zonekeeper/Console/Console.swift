@@ -1,5 +1,6 @@
 import Foundation
 import RecordModel
+import Synchronization
 
 /// Why a command failed, in words for its user: one line, without a full stop.
 struct CommandFailure: Error, CustomStringConvertible {
@@ -18,40 +19,57 @@ struct CommandFailure: Error, CustomStringConvertible {
     var description: String { message }
 }
 
-/// What commands say beside their results, on standard error.
+/// Prints a line to standard output. It stands for Swift's function of that name, which keeps lines back and tells
+/// nobody of those that it could not write.
+func print(_ text: String, terminator: String = "\n") { Console.printPart(text + terminator) }
+
+/// What commands print: results on standard output, and what they say beside them on standard error.
 enum Console {
+    /// The number of the first error of standard output; 0 where all of it was written.
+    private static let outputError = Atomic<Int32>(0)
+
+    /// Why standard output lacks something that was printed; nil where it lacks nothing.
+    static var outputProblem: String? {
+        let code = outputError.load(ordering: .relaxed)
+        return code == 0 ? nil : String(cString: strerror(code))
+    }
+
     /// `error: ...`
     static func error(_ message: String) { note("error: \(message)") }
 
-    /// What was printed before stands before it.
-    static func note(_ line: String) {
-        fflush(nil)
-        write(line + "\n")
-    }
+    /// A line on standard error.
+    static func note(_ line: String) { write(line + "\n") }
 
     /// Whether standard error is a terminal.
     static var isTerminal: Bool { isatty(STDERR_FILENO) == 1 }
 
-    static func write(_ text: String) { write(Array(text.utf8), to: STDERR_FILENO) }
+    static func write(_ text: String) { _ = write(Array(text.utf8), to: STDERR_FILENO) }
 
     /// Writes a part of a text to standard output, as it is.
-    static func printPart(_ text: String) { write(Array(text.utf8), to: STDOUT_FILENO) }
+    static func printPart(_ text: String) { output(Array(text.utf8)) }
 
     /// Writes a document, such as the server's JSON, to standard output, with one line feed at its end.
     static func print(_ bytes: [UInt8]) {
-        write(bytes.last == UInt8(ascii: "\n") ? bytes : bytes + [UInt8(ascii: "\n")], to: STDOUT_FILENO)
+        output(bytes.last == UInt8(ascii: "\n") ? bytes : bytes + [UInt8(ascii: "\n")])
+    }
+
+    private static func output(_ bytes: [UInt8]) {
+        let code = write(bytes, to: STDOUT_FILENO)
+        if code != 0 { _ = outputError.compareExchange(expected: 0, desired: code, ordering: .relaxed) }
     }
 
     /// Gives up at the first error that is not an interruption: the reader may be gone, and a load has a limit to put
     /// back.
-    private static func write(_ bytes: [UInt8], to descriptor: Int32) {
+    /// - Returns: 0, or the number of that error.
+    private static func write(_ bytes: [UInt8], to descriptor: Int32) -> Int32 {
         var rest = bytes[...]
         while !rest.isEmpty {
             let count = rest.withUnsafeBytes { Foundation.write(descriptor, $0.baseAddress, $0.count) }
             if count < 0, errno == EINTR || errno == EAGAIN { continue }
-            guard count > 0 else { return }
+            guard count > 0 else { return count == 0 ? ENOSPC : errno }
             rest = rest.dropFirst(count)
         }
+        return 0
     }
 }
 

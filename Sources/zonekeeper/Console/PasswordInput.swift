@@ -116,7 +116,7 @@ final class TerminalGuard {
         let queue = DispatchQueue(label: "terminal")
         sources = signals.compactMap { number in
             // The source sees it all the same; without this it would end the process at once.
-            guard !Self.isIgnored(signal(number, SIG_IGN)) else { return nil }
+            guard !Signals.ignore(number) else { return nil }
             let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
             let isWatching = DispatchSemaphore(value: 0)
             source.setRegistrationHandler { isWatching.signal() }
@@ -139,11 +139,6 @@ final class TerminalGuard {
         Self.put(settings, on: terminal)
     }
 
-    /// Whether a disposition was SIG_IGN, which is no function but the number 1 in the place of one.
-    private static func isIgnored(_ disposition: sighandler_t?) -> Bool {
-        unsafeBitCast(disposition, to: Int.self) == 1
-    }
-
     private static func put(_ settings: termios, on terminal: Int32) {
         var settings = settings
         tcsetattr(terminal, TCSAFLUSH, &settings)
@@ -154,5 +149,15 @@ final class TerminalGuard {
     static let endProcess: @Sendable (Int32) -> Void = { number in
         signal(number, SIG_DFL)
         kill(getpid(), number)
+    }
+}
+
+/// What signals do to this process.
+enum Signals {
+    /// Has a signal do nothing; sources of it see it all the same.
+    /// - Returns: whether it was ignored before, as SIGHUP is under `nohup`.
+    static func ignore(_ number: Int32) -> Bool {
+        // SIG_IGN is no function but the number 1 in the place of one.
+        unsafeBitCast(signal(number, SIG_IGN), to: Int.self) == 1
     }
 }

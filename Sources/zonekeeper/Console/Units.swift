@@ -73,9 +73,13 @@ enum Times {
     /// Milliseconds since 1970, now.
     static var now: Int64 { Int64(Date().timeIntervalSince1970 * 1_000) }
 
-    /// Such as `2026-01-31T12:00:00Z`.
+    /// The years 1 to 9999, which have a text; beyond, Foundation's is not that of the time.
+    private static let written: ClosedRange<Int64> = -62_135_596_800_000...253_402_300_799_999
+
+    /// Such as `2026-01-31T12:00:00Z`; the milliseconds where the year has no four digits.
     static func text(_ milliseconds: Int64) -> String {
-        Date(timeIntervalSince1970: Double(milliseconds) / 1_000).formatted(.iso8601)
+        guard written.contains(milliseconds) else { return String(milliseconds) }
+        return Date(timeIntervalSince1970: Double(milliseconds) / 1_000).formatted(.iso8601)
     }
 
     static func text(_ date: Date) -> String { date.formatted(.iso8601) }

@@ -164,11 +164,14 @@ struct LimitFinder: Sendable {
         return Found(search: search, testerIsLimit: testerIsLimit, wasInterrupted: stop.isSet)
     }
 
+    /// The shortest trial: of a shorter one what a container had saved up would count as its limit.
+    static let secondsMin = 5.0
+
     /// How long a rate is tried: briefly until requests are throttled, then as long as the tolerance asks for.
     ///
     /// Requests come whole: a limit of 3/s is known to 2 % when a hundred of them were counted.
     static func seconds(for aim: Double?, tolerance: Double) -> Double {
-        guard let aim, aim > 0 else { return 5 }
+        guard let aim, aim > 0 else { return secondsMin }
         return min(60, warmUpMax + max(3, 0.5 / tolerance, 2 / (tolerance * aim)))
     }
 

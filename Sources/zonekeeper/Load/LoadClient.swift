@@ -24,7 +24,7 @@ struct LoadTarget: Hashable, Sendable {
     /// - Throws: `CommandFailure` that says what is wrong with the text.
     init(_ text: String) throws(CommandFailure) {
         guard let components = URLComponents(string: text), components.scheme?.lowercased() == "https",
-            var host = components.host, !host.isEmpty
+            var host = components.host, !host.isEmpty, ServiceClient.hasPort(text)
         else { throw CommandFailure("'\(text)' is not a URL such as https://127.0.0.1:8443") }
         guard components.user == nil, components.password == nil, components.query == nil, components.fragment == nil,
             components.path.isEmpty || components.path == "/"

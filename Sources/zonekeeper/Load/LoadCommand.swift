@@ -97,6 +97,11 @@ struct LoadCommand: AsyncParsableCommand {
             throw ValidationError("sync: only custom zones have changes to follow; add --database private --zone NAME")
         }
         try checkAssets()
+        if limits.findLimit, let seconds = pace.duration, seconds < LimitFinder.secondsMin {
+            throw ValidationError(
+                "--duration: a trial of --find-limit takes \(Int(LimitFinder.secondsMin)) seconds at least, as a "
+                    + "container may have saved up requests for its first ones")
+        }
         if !files.isEmpty, limits.findLimit || limits.calibrate {
             throw ValidationError(
                 "--output and --report hold one run: leave them out with --find-limit and --calibrate, and use --json")
@@ -306,13 +311,13 @@ extension LoadProfileText: ExpressibleByArgument {
     var defaultValueDescription: String { name }
 }
 
-/// Requests a second, as `500`, `0.5` or `500/s`.
+/// Requests a second, as `500`, `0.5` or `500/s`; one in 1,000 seconds at least.
 struct LoadRate: ExpressibleByArgument, Hashable {
     var perSecond: Double
 
     init?(argument: String) {
         let digits = argument.hasSuffix("/s") ? argument.dropLast(2) : argument[...]
-        guard let number = Double(digits), number > 0, number <= 1_000_000 else { return nil }
+        guard let number = Double(digits), number >= 0.001, number <= 1_000_000 else { return nil }
         perSecond = number
     }
 }
@@ -355,8 +360,8 @@ struct LoadLimitOptions: ParsableArguments {
 
     @Flag(
         help: ArgumentHelp(
-            "Search for the highest rate that is accepted, with trials of --duration (default: 5 s each, and up "
-                + "to 60 s near the limit)."))
+            "Search for the highest rate that is accepted, with trials of --duration (default: 5 s each, which is "
+                + "the least, and up to 60 s near the limit)."))
     var findLimit = false
 
     @Flag(help: "Measure this tester against a server that does nothing, on this machine, and load no cluster.")

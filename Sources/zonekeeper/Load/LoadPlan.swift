@@ -112,7 +112,7 @@ enum NodePattern: Hashable, Sendable {
         case ("even", 1): self = .even
         case ("one", 1): self = .one
         case ("moving", 2):
-            guard let seconds = Double(parts[1]), seconds > 0, seconds <= 86_400 else { return nil }
+            guard let seconds = Double(parts[1]), seconds >= 0.001, seconds <= 86_400 else { return nil }
             self = .moving(seconds: seconds)
         default: return nil
         }

@@ -102,7 +102,11 @@ struct LoadPreparation: Sendable {
             }
             progress.show("checked \(first + numbers.count) of \(settings.records) records, made \(made)")
         }
-        progress.finish("\(settings.records) records in \(zone), \(made) of them made now")
+        if stop.isSet {
+            progress.abandon()
+        } else {
+            progress.finish("\(settings.records) records in \(zone), \(made) of them made now")
+        }
         return made
     }
 

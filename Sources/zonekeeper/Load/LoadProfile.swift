@@ -14,6 +14,7 @@ struct LoadProfile: Hashable, Sendable {
         /// The root of from * t + slope / 2 * t^2 = arrivals, in the form that does not cancel where the slope is
         /// small.
         func time(ofArrivals arrivals: Double) -> Double {
+            if arrivals == 0 { return 0 }
             if from == to { return arrivals / from }
             let slope = (to - from) / seconds
             let root = max(0, from * from + 2 * slope * arrivals).squareRoot()

@@ -100,13 +100,16 @@ final class LoadStop: Sendable {
 /// Ends a run at SIGINT, SIGTERM or SIGHUP; a second signal ends the process. SIGPIPE is passed over: a reader that is
 /// gone is no reason to leave a limit behind that was set for the run.
 struct LoadSignals {
+    /// Those that end the run. One that was ignored before is let be, as SIGHUP is under `nohup`; but not SIGINT, which
+    /// shells ignore for all that they run in the background.
+    let watched: [Int32]
     private let sources: [any DispatchSourceSignal]
 
-    init(_ stop: LoadStop) {
+    init(_ stop: LoadStop, signals: [Int32] = [SIGINT, SIGTERM, SIGHUP]) {
         signal(SIGPIPE, SIG_IGN)
-        sources = [SIGINT, SIGTERM, SIGHUP].map { number in
-            // Without this the signal's default action would come first.
-            signal(number, SIG_IGN)
+        // Without this a signal's default action would come first.
+        watched = signals.filter { !Signals.ignore($0) || $0 == SIGINT }
+        sources = watched.map { number in
             let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
             source.setEventHandler {
                 if stop.set() {

@@ -1,3 +1,4 @@
+import ArgumentParser
 import Certificates
 import Directory
 import Foundation
@@ -71,6 +72,15 @@ enum Paths {
     }
 
     static func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
+
+    /// Keeps an empty variable of a shell from naming the present folder, which would be filled and closed to others.
+    /// - Parameter options: with their values, where they were given.
+    /// - Throws: `ValidationError` naming an option whose path is empty.
+    static func checkNotEmpty(_ options: KeyValuePairs<String, String?>) throws {
+        for (option, path) in options where path?.isEmpty == true {
+            throw ValidationError("\(option): a path is expected, and it is empty")
+        }
+    }
 }
 
 extension DiskError {

@@ -42,7 +42,6 @@ struct NodeRunner {
             server = try WebServer(plan.web, context: context, logger: logger) { [plan, logger] in
                 logger.info("serving clients on \(plan.web.host) port \(plan.web.port)")
                 if let greeting = plan.greeting { print(greeting) }
-                fflush(nil)
             }
         } catch {
             await node.stop()

@@ -89,7 +89,7 @@ export async function deleteMatches(body, reload) {
 function readFile(text, isJSON, type) {
   const known = new Map(allFields(type).filter((field) => !field.system && !field.name.startsWith("___")).map((field) => [field.name, field.type]));
   const [records, problems, skipped] = [[], [], new Set()];
-  const take = (line, recordName, values) => {
+  const take = (line, recordName, values, parent) => {
     const fields = {};
     try {
       for (const [name, value] of values) {
@@ -98,7 +98,7 @@ function readFile(text, isJSON, type) {
         if (/\bASSET\b/.test(fieldType)) skipped.add(name);
         else fields[name] = { value: typeof value === "string" && !isJSON ? fromCell(value, fieldType) : value, type: wireType(fieldType) };
       }
-      records.push({ line, recordName: recordName || undefined, fields });
+      records.push({ line, recordName: recordName || undefined, fields, parent });
     } catch (error) {
       problems.push({ line, reason: error.message });
     }
@@ -108,7 +108,7 @@ function readFile(text, isJSON, type) {
     if (!Array.isArray(list)) throw new Error("A list of records is expected.");
     list.forEach((record, index) => {
       if (record.recordType && record.recordType !== type.name) problems.push({ line: index + 1, reason: `it is a ${record.recordType}` });
-      else take(index + 1, record.recordName, Object.entries(record.fields ?? {}).map(([name, field]) => [name, field?.value ?? null]));
+      else take(index + 1, record.recordName, Object.entries(record.fields ?? {}).map(([name, field]) => [name, field?.value ?? null]), record.parent);
     });
     return { records, problems, skipped };
   }
@@ -156,7 +156,7 @@ export function importRecords(type, reload) {
   const run = async () => {
     const list = chosen();
     const outcome = { saved: 0, failed: [] };
-    const operations = list.map((record) => ({ operationType: isThere(record) ? "forceUpdate" : "create", record: { recordType: type.name, recordName: record.recordName, fields: record.fields } }));
+    const operations = list.map((record) => ({ operationType: isThere(record) ? "forceUpdate" : "create", record: { recordType: type.name, recordName: record.recordName, fields: record.fields, parent: record.parent } }));
     let answered = 0;
     try {
       await modifyMany(operations, { at, done: (answers) => {
