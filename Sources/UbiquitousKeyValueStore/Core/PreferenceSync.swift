@@ -68,6 +68,10 @@ struct PreferenceSync: Hashable, Sendable {
             (firstEdit, lastEdit) = (nil, nil)
             uploadPause.hurry(isUnderWay: isUploading)
             fetchPause.hurry(isUnderWay: fetching != nil)
+        case .sessionBegan:
+            // What the session before was told to wait for does not hold for this one.
+            wantsFetch = true
+            (uploadPause, fetchPause) = (Pause(), Pause())
         case .woken: break
         }
         plan(moment, &effects)

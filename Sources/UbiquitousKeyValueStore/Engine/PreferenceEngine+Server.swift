@@ -16,6 +16,7 @@ extension PreferenceEngine {
             waiters.fail(PreferenceEngineProblem.notSignedIn("the user has signed out")) { _ in true }
         }
         changeAccount(to: service.flatMap { place.rememberedAccount(of: $0.name) }, place: place, epoch: epoch)
+        enqueue(.sessionBegan)
         resolveAccount()
     }
 

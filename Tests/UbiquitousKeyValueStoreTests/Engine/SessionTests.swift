@@ -141,6 +141,25 @@ struct SessionTests {
         #expect(cloud.visible("ann") == ["a": .string("x")])
     }
 
+    @Test("a session that is taken again is used at once, however long the refused one was to wait")
+    func takenAgain() async throws {
+        let session = ScriptedSession(cloud, user: "ann")
+        let place = PreferencePlace(folder: scratch.folder("a"))
+        let one = Device(place: place, session: session)
+        try await one.sync()
+        one.store.set("x", forKey: "a")
+        session.with { $0.isRefused = true }
+        let refused = await #expect(throws: Problem.self) { try await one.store.synchronizeNow() }
+        #expect(refused?.code == .notSignedIn)
+        await one.store.engine.idle()
+        session.with { $0.isRefused = false }
+        // As after a sign-in that another part of the program noticed.
+        one.store.engine.use(session, at: place)
+        await one.store.engine.idle()
+        #expect(cloud.visible("ann") == ["a": .string("x")])
+        try await one.sync()
+    }
+
     @Test("watches that end at once are begun again later and later, whatever the server says; useful ones soon")
     func watchesThatEnd() {
         var backoff = WatchBackoff()
