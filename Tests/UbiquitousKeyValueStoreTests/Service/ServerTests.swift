@@ -162,8 +162,19 @@ struct ServerTests {
         guard case .refused(.valueBytes, _, _) = try await service.set(batch("big", big), of: cat, device: "one") else {
             throw TestFailure("a large value was taken")
         }
-        let used = PreferenceBatch(id: first.id, writes: batch("b", .int64(2)).writes)
-        #expect(try await service.set(used, of: cat, device: "one") == .forgotten)
+        let hours: Int64 = 3_600_000
+        for (id, reason) in [
+            (first.id, "another batch"), (IdempotencyKeys.make(now: WallClock.now + 2 * hours), "the client's clock"),
+            (IdempotencyKeys.make(now: WallClock.now - 25 * hours), "more than a day ago"),
+        ] {
+            let used = PreferenceBatch(id: id, writes: batch("b", .int64(2)).writes)
+            let problem = await #expect(throws: PreferenceServiceProblem.self) {
+                try await service.set(used, of: cat, device: "one")
+            }
+            guard case .rejected(let said)? = problem, said.contains(reason) else {
+                throw TestFailure("\(problem?.description ?? "no error") does not say '\(reason)'")
+            }
+        }
         let page = try await service.changes(since: nil, of: cat)
         #expect(page.changes.map(\.key.text) == ["a"] && page.changes.map(\.version) == [version] && !page.isMoreComing)
         #expect(page.changes.first?.device == "one")
