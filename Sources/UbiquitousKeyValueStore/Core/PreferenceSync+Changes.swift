@@ -7,9 +7,9 @@ extension PreferenceSync {
         _ effects: inout PreferenceEffects
     ) {
         let row = copy.rows[key] ?? PreferenceCopy.Row()
-        // An explicit edit says something where nothing seems to change: before the first download, and of a pending
-        // value.
-        let mustTell = isExplicit && (!copy.isInitialSyncDone || row.edit?.isExplicit == false)
+        // An explicit edit says something where nothing seems to change: before the first download, and of a value that
+        // is pending or under way.
+        let mustTell = isExplicit && (!copy.isInitialSyncDone || (row.edit ?? row.sent?.edit)?.isExplicit == false)
         if row.value.isSame(as: value), !mustTell {
             forgetRefusals(of: key)
             return

@@ -262,6 +262,23 @@ struct PreferenceSyncTests {
         #expect(world["a"] == .int64(1))
     }
 
+    @Test("an explicit edit of a value that is under way makes that explicit, and is not sent where that is taken")
+    func becomesExplicitUnderWay() throws {
+        var world = World()
+        _ = world.set("a", .int64(1))
+        let lost = try #require(world.later(500).upload)
+        #expect(world.handle(.edited(PreferenceKey("a"), .int64(1), isExplicit: true)).persist)
+        _ = world.handle(.uploadAnswered(lost.id, .conflict([])))
+        let again = try #require(world.page([change("a", .int64(9), 3)], token: "t1", since: "t0").upload)
+        #expect(world["a"] == .int64(1) && again.writes.map(\.expected) == [version(3)])
+        _ = world.handle(.uploadAnswered(again.id, .applied([version(4)])))
+        _ = world.set("b", .int64(2))
+        let taken = try #require(world.later(500).upload)
+        _ = world.handle(.edited(PreferenceKey("b"), .int64(2), isExplicit: true))
+        let done = world.handle(.uploadAnswered(taken.id, .applied([version(5)])))
+        #expect(done.upload == nil && world.later(6000).upload == nil && !world.sync.hasEdits)
+    }
+
     @Test("spellings of one letter are different keys and different values")
     func spellings() {
         var world = World()
