@@ -5,13 +5,14 @@ import Synchronization
 extension PreferenceEngine {
     /// Switches to another session, or to none (nil), or to another app's preferences.
     func use(_ service: (any PreferenceService)?, at place: PreferencePlace) {
-        let epoch = state.withLock { state in
+        let (epoch, endWatch) = state.withLock { state in
             state.epoch += 1
             state.service = service
             state.isConfirmed = false
             (state.uploadProblem, state.fetchProblem) = (nil, nil)
-            return state.epoch
+            return (state.epoch, state.endWatch)
         }
+        endWatch()
         if service == nil {
             waiters.fail(PreferenceEngineProblem.notSignedIn("the user has signed out")) { _ in true }
         }
@@ -121,7 +122,8 @@ extension PreferenceEngine {
         case closed
     }
 
-    /// Follows the feed over one connection, and then waits as long as `backoff` says.
+    /// Follows the feed over one connection, and then waits as long as `backoff` says. Both end when another session
+    /// comes into use.
     func watchOnce(_ backoff: inout WatchBackoff) async -> WatchOutcome {
         let (link, ticket, isClosed) = state.withLock { state in
             (state.isConfirmed ? state.link : nil, state.core.watchTicket, state.isClosed)
@@ -132,13 +134,15 @@ extension PreferenceEngine {
         var requested: Int64?
         state.withLock { $0.isWatching = true }
         do throws(PreferenceServiceProblem) {
-            try await link.service.watch(since: token, of: link.account) { [weak self] since, page in
-                guard let self else { return false }
-                pages.withLock { $0 += 1 }
-                await process(.pageArrived(PreferenceTicket(account: ticket.account, since: since), page))
-                // If another process or an expired token moved the position, this connection is of no use any more.
-                return state.withLock { state in
-                    !state.isClosed && state.epoch == link.epoch && state.core.watchTicket?.since == page.token
+            try await connect(link) {
+                try await link.service.watch(since: token, of: link.account) { [weak self] since, page in
+                    guard let self else { return false }
+                    pages.withLock { $0 += 1 }
+                    await process(.pageArrived(PreferenceTicket(account: ticket.account, since: since), page))
+                    // If another process or an expired token moved the position, this connection is of no use any more.
+                    return state.withLock { state in
+                        !state.isClosed && state.epoch == link.epoch && state.core.watchTicket?.since == page.token
+                    }
                 }
             }
         } catch .tokenExpired {
@@ -149,15 +153,42 @@ extension PreferenceEngine {
         }
         state.withLock { $0.isWatching = false }
         let range = backoff.ended(broughtPages: pages.withLock { $0 } > 0, requested: requested)
-        if range.upperBound > 0 { await sleep(Int64.random(in: range)) }
+        if range.upperBound > 0 { await pause(Int64.random(in: range), after: link) }
         if requested != nil { await process(.changesSuspected) }
         return .again
     }
 
-    private func sleep(_ milliseconds: Int64) async {
-        await withCheckedContinuation { continuation in
-            dependencies.clock.after(milliseconds, on: queue) { continuation.resume() }
+    /// Runs the body; it is cancelled when another session than the link's comes into use.
+    private func connect(
+        _ link: PreferenceLink, _ body: @escaping @Sendable () async throws -> Void
+    ) async throws(PreferenceServiceProblem) {
+        let connection = Task { try await body() }
+        onOtherSession(than: link) { connection.cancel() }
+        do {
+            try await withTaskCancellationHandler {
+                try await connection.value
+            } onCancel: {
+                connection.cancel()
+            }
+        } catch {
+            throw PreferenceServiceProblem(error)
         }
+    }
+
+    private func pause(_ milliseconds: Int64, after link: PreferenceLink) async {
+        let end = AutoResetEvent()
+        dependencies.clock.after(milliseconds, on: queue) { end.signal() }
+        onOtherSession(than: link) { end.signal() }
+        await end.wait()
+    }
+
+    /// Has the watch's present step ended when another session than the link's comes into use; at once if one is.
+    private func onOtherSession(than link: PreferenceLink, _ end: @escaping @Sendable () -> Void) {
+        let isOther = state.withLock { state in
+            state.endWatch = end
+            return state.epoch != link.epoch
+        }
+        if isOther { end() }
     }
 
     // MARK: The account

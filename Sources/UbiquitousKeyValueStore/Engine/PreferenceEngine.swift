@@ -47,6 +47,8 @@ final class PreferenceEngine: Sendable {
         /// Of any request other than an upload.
         var fetchProblem: String?
         var isWatching = false
+        /// Ends the connection of the watch, or the pause after it.
+        var endWatch: @Sendable () -> Void = {}
         var isClosed = false
         var post: @Sendable (PreferenceNotification) -> Void = { _ in }
         var watch: Task<Void, Never>?

@@ -160,6 +160,25 @@ struct SessionTests {
         try await one.sync()
     }
 
+    @Test(
+        "after a change of users the next one's changes are pushed, though nothing ends the watch of the one before",
+        .timeLimit(.minutes(1)))
+    func otherUsersWatch() async throws {
+        var (ann, bob) = (ann, bob)
+        (ann.pushes, bob.pushes) = (true, true)
+        let place = PreferencePlace(folder: scratch.folder("a"))
+        let one = Device(place: place, session: ann)
+        try await one.sync()
+        cloud.set(["a": .int64(1)], user: "ann")
+        #expect(await one.nextNews() == [.init(reason: 0, keys: ["a"])])
+        one.store.engine.use(bob, at: place)
+        await one.store.engine.idle()
+        try await one.sync()
+        _ = one.news()
+        cloud.set(["b": .int64(2)], user: "bob")
+        #expect(await one.nextNews() == [.init(reason: 0, keys: ["b"])])
+    }
+
     @Test("watches that end at once are begun again later and later, whatever the server says; useful ones soon")
     func watchesThatEnd() {
         var backoff = WatchBackoff()
