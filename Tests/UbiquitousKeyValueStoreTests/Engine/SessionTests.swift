@@ -92,6 +92,23 @@ struct SessionTests {
         #expect(cloud.visible("bob").isEmpty && again.store.dictionaryRepresentation.isEmpty)
     }
 
+    @Test("what was set before anybody signed in goes to no user of another container")
+    func otherContainer() async throws {
+        let (here, there) = (PreferencePlace(folder: scratch.folder("a")), PreferencePlace(folder: scratch.folder("b")))
+        try FileManager.default.createDirectory(atPath: there.folder, withIntermediateDirectories: true)
+        // The server was asked in an earlier run who the session is.
+        there.remember("ann", of: ann.name)
+        let one = Device(place: here, session: nil)
+        one.store.set("mine", forKey: "new")
+        one.store.engine.use(ann, at: there)
+        await one.store.engine.idle()
+        try await one.sync()
+        #expect(cloud.visible("ann").isEmpty && one.store.dictionaryRepresentation.isEmpty)
+        one.store.engine.use(nil, at: here)
+        await one.store.engine.idle()
+        #expect(one.store.string(forKey: "new") == "mine")
+    }
+
     @Test("a process that ends between the two files of a claim leaves it to the same user, and to no other")
     func claimRepeated() async throws {
         let folder = scratch.folder("a")
