@@ -126,7 +126,7 @@ extension PreferenceSync {
         switch answer {
         case .applied(let versions):
             // An answer that does not fit the batch says nothing.
-            if versions.count == batch.writes.count { applied(batch, versions) } else { requeue(batch) }
+            if versions.count == batch.writes.count { applied(batch, versions, &effects) } else { requeue(batch) }
         case .conflict: conflicted(batch, at: now, &effects)
         case .refused(let rule, let key, let reason): refused(batch, rule, key, reason, &effects)
         case .forgotten, .unknown: requeue(batch)
@@ -134,18 +134,25 @@ extension PreferenceSync {
         if !hasEdits { batchMax = nil }
     }
 
-    private mutating func applied(_ batch: PreferenceBatch, _ versions: [ChangeTag?]) {
+    private mutating func applied(
+        _ batch: PreferenceBatch, _ versions: [ChangeTag?], _ effects: inout PreferenceEffects
+    ) {
         isQuotaSuspect = false
         conflictsInARow = 0
+        let before = copy
         for (write, version) in zip(batch.writes, versions) {
             copy.update(write.key) { row in
                 guard let sent = row.sent else { return }
                 row.sent = nil
                 if !sent.isSuperseded {
                     row.server = version.map { PreferenceCopy.Server(value: sent.value, version: $0) }
+                } else if row.edit?.order == sent.edit.order, row.hasNewer(than: sent, version) {
+                    row.edit = nil
                 }
             }
         }
+        let changed = before.differences(to: copy)
+        if !changed.isEmpty { effects.notifications.append(PreferenceNotification(.serverChange, changed)) }
     }
 
     /// The keys have other versions than expected: the feed says what they are and who wrote it, so the next upload
@@ -305,6 +312,14 @@ extension PreferenceCopy.Row {
         }
         guard let edit, !isKnown else { return }
         if !edit.isExplicit || edit.value.isSame(as: value) { self.edit = nil }
+    }
+
+    /// Whether what took the place of a write that was done came after it, from somebody who knew it. Before it came
+    /// only what had gone again, as the write found what it expected.
+    func hasNewer(than sent: PreferenceCopy.Sent, _ version: ChangeTag?) -> Bool {
+        if sent.expected != PreferenceCopy.absent { return true }
+        guard let version, let server else { return false }
+        return version.isOlder(than: server.version)
     }
 
     /// Makes the write under way an edit again, except where there is a later one.

@@ -279,6 +279,33 @@ struct PreferenceSyncTests {
         #expect(done.upload == nil && world.later(6000).upload == nil && !world.sync.hasEdits)
     }
 
+    @Test("an explicit edit that was done, and overwritten by somebody who knew it, is not written once more")
+    func explicitDone() throws {
+        var world = World()
+        let key = PreferenceKey("a")
+        let told = [PreferenceNotification(.serverChange, [key])]
+        _ = world.handle(.edited(key, .int64(1), isExplicit: true))
+        let first = try #require(world.later(500).upload)
+        // The answer is late: another device has seen the value already, and set one of its own.
+        world.page([change("a", .int64(2), 2)], token: "t2", since: "t0")
+        #expect(world["a"] == .int64(1))
+        var late = world.handle(.uploadAnswered(first.id, .applied([version(1)])))
+        #expect(world["a"] == .int64(2) && late.notifications == told && late.upload == nil && world.sync.isSettled)
+        // The same with a deletion.
+        _ = world.handle(.edited(key, .int64(3), isExplicit: true))
+        let second = try #require(world.later(500).upload)
+        world.page([change("a", nil, 4)], token: "t4", since: "t2")
+        #expect(world["a"] == .int64(3))
+        late = world.handle(.uploadAnswered(second.id, .applied([version(3)])))
+        #expect(world["a"] == nil && late.notifications == told && late.upload == nil && world.sync.isSettled)
+        // What came before the write, and had gone when it was done, does not count.
+        _ = world.handle(.edited(key, .int64(5), isExplicit: true))
+        let third = try #require(world.later(500).upload)
+        world.page([change("a", .int64(6), 5)], token: "t5", since: "t4")
+        late = world.handle(.uploadAnswered(third.id, .applied([version(7)])))
+        #expect(world["a"] == .int64(5) && late.notifications.isEmpty)
+    }
+
     @Test("spellings of one letter are different keys and different values")
     func spellings() {
         var world = World()
