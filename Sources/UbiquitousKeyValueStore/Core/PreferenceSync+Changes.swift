@@ -30,7 +30,8 @@ extension PreferenceSync {
             return
         }
         forgetRefusals(of: key)
-        let isBack = row.sent == nil && (row.server?.value).isSame(as: value) && !mustTell
+        // While the feed is still to be looked at, what is known of the server may be older than a write of this device.
+        let isBack = row.sent == nil && !isHeldForFetch && (row.server?.value).isSame(as: value) && !mustTell
         let order = copy.nextOrder()
         copy.update(key) { row in
             row.edit = isBack ? nil : PreferenceCopy.Edit(value: value, isExplicit: isExplicit, order: order)
@@ -124,12 +125,13 @@ extension PreferenceSync {
         copy.batchID = nil
         effects.persist = true
         switch answer {
-        case .applied(let versions):
-            // An answer that does not fit the batch says nothing.
-            if versions.count == batch.writes.count { applied(batch, versions, &effects) } else { requeue(batch) }
+        case .applied(let versions) where versions.count == batch.writes.count: applied(batch, versions, &effects)
         case .conflict: conflicted(batch, at: now, &effects)
         case .refused(let rule, let key, let reason): refused(batch, rule, key, reason, &effects)
-        case .forgotten, .unknown: requeue(batch)
+        case .applied, .forgotten, .unknown:
+            // An answer that does not fit the batch says nothing.
+            requeue(batch)
+            holdForFetch()
         }
         if !hasEdits { batchMax = nil }
     }
@@ -161,8 +163,7 @@ extension PreferenceSync {
         _ batch: PreferenceBatch, at now: Int64, _ effects: inout PreferenceEffects
     ) {
         requeue(batch)
-        isHeldForFetch = true
-        wantsFetch = true
+        holdForFetch()
         conflictsInARow += 1
         if conflictsInARow <= Self.conflictsMax { return }
         // The feed has nothing to say about it: what is known of the server is wrong.
@@ -192,11 +193,16 @@ extension PreferenceSync {
         if rule.isQuota, !isQuotaSuspect {
             // What others wrote shows which edits there is no room for.
             isQuotaSuspect = true
-            isHeldForFetch = true
-            wantsFetch = true
+            holdForFetch()
         } else {
             batchMax = max(1, batch.writes.count / 2)
         }
+    }
+
+    /// The next upload waits for what the feed says.
+    private mutating func holdForFetch() {
+        isHeldForFetch = true
+        wantsFetch = true
     }
 
     /// Makes the writes of a batch edits again, except where there is a later one, or a newer value.

@@ -195,12 +195,14 @@ struct PreferenceSyncTests {
             world.sync.isSettled && world["c"] == .string("new") && world.sync.refusals.map(\.key.text) == ["a", "b"])
     }
 
-    @Test("a batch that the server forgot is written anew under another name, after a pause")
+    @Test("a batch that the server forgot is written under another name, after a pause and a look at the feed")
     func forgotten() throws {
         var world = World()
         _ = world.set("a", .int64(1))
         let batch = try #require(world.later(500).upload)
-        #expect(world.handle(.uploadAnswered(batch.id, .forgotten)).upload == nil)
+        let looked = world.handle(.uploadAnswered(batch.id, .forgotten))
+        #expect(looked.upload == nil && looked.fetch?.since == "t0")
+        #expect(world.page([], token: "t0", since: "t0").upload == nil)
         let again = try #require(world.later(1000).upload)
         #expect(again.id != batch.id && again.writes == batch.writes)
         // It had been done, and there is a newer edit by now: what was written is the server's, what was set since is
@@ -213,6 +215,22 @@ struct PreferenceSyncTests {
         let seen = world.page([own], token: "t1", since: "t0")
         #expect(seen.notifications.isEmpty && world["a"] == .int64(2))
         #expect(seen.upload?.writes == [.init(key: PreferenceKey("a"), value: .int64(2), expected: version(1))])
+    }
+
+    @Test("what is set back is sent where an earlier write may have been done", arguments: [true, false])
+    func setBack(isUnderWay: Bool) throws {
+        var world = World()
+        world.page([change("a", .int64(0), 1)], token: "t1", since: "t0")
+        _ = world.set("a", .int64(1))
+        let lost = try #require(world.later(500).upload)
+        if isUnderWay { _ = world.set("a", .int64(0)) }
+        #expect(world.handle(.uploadAnswered(lost.id, .forgotten)).fetch?.since == "t1")
+        if !isUnderWay { _ = world.set("a", .int64(0)) }
+        #expect(world.later(6000).upload == nil)
+        let own = PreferencePage.Change(key: PreferenceKey("a"), value: .int64(1), version: version(2), device: "one")
+        let seen = world.page([own], token: "t2", since: "t1")
+        #expect(world["a"] == .int64(0) && seen.notifications.isEmpty)
+        #expect(seen.upload?.writes == [.init(key: PreferenceKey("a"), value: .int64(0), expected: version(2))])
     }
 
     @Test("a conflict that the feed does not explain leads to a reading from the start, later and later")
