@@ -5,14 +5,14 @@ import Synchronization
 extension PreferenceEngine {
     /// Switches to another session, or to none (nil), or to another app's preferences.
     func use(_ service: (any PreferenceService)?, at place: PreferencePlace) {
-        let (epoch, endWatch) = state.withLock { state in
+        let epoch = state.withLock { state in
             state.epoch += 1
             state.service = service
             state.isConfirmed = false
             (state.uploadProblem, state.fetchProblem) = (nil, nil)
-            return (state.epoch, state.endWatch)
+            return state.epoch
         }
-        endWatch()
+        watchStep.sessionBegan(epoch)
         if service == nil {
             waiters.fail(PreferenceEngineProblem.notSignedIn("the user has signed out")) { _ in true }
         }
@@ -133,8 +133,8 @@ extension PreferenceEngine {
         let pages = Mutex(0)
         var requested: Int64?
         state.withLock { $0.isWatching = true }
-        do throws(PreferenceServiceProblem) {
-            try await connect(link) {
+        do {
+            try await watchStep.connect(epoch: link.epoch) {
                 try await link.service.watch(since: token, of: link.account) { [weak self] since, page in
                     guard let self else { return false }
                     pages.withLock { $0 += 1 }
@@ -145,50 +145,22 @@ extension PreferenceEngine {
                     }
                 }
             }
-        } catch .tokenExpired {
-            await process(.tokenExpired(ticket))
         } catch {
-            unconfirm(link, after: error)
-            requested = error.retryAfterMilliseconds ?? 5000
+            let problem = PreferenceServiceProblem(error)
+            if problem == .tokenExpired {
+                await process(.tokenExpired(ticket))
+            } else {
+                unconfirm(link, after: problem)
+                requested = problem.retryAfterMilliseconds ?? 5000
+            }
         }
         state.withLock { $0.isWatching = false }
         let range = backoff.ended(broughtPages: pages.withLock { $0 } > 0, requested: requested)
-        if range.upperBound > 0 { await pause(Int64.random(in: range), after: link) }
+        if range.upperBound > 0 {
+            await watchStep.pause(Int64.random(in: range), epoch: link.epoch, by: dependencies.clock, on: queue)
+        }
         if requested != nil { await process(.changesSuspected) }
         return .again
-    }
-
-    /// Runs the body; it is cancelled when another session than the link's comes into use.
-    private func connect(
-        _ link: PreferenceLink, _ body: @escaping @Sendable () async throws -> Void
-    ) async throws(PreferenceServiceProblem) {
-        let connection = Task { try await body() }
-        onOtherSession(than: link) { connection.cancel() }
-        do {
-            try await withTaskCancellationHandler {
-                try await connection.value
-            } onCancel: {
-                connection.cancel()
-            }
-        } catch {
-            throw PreferenceServiceProblem(error)
-        }
-    }
-
-    private func pause(_ milliseconds: Int64, after link: PreferenceLink) async {
-        let end = AutoResetEvent()
-        dependencies.clock.after(milliseconds, on: queue) { end.signal() }
-        onOtherSession(than: link) { end.signal() }
-        await end.wait()
-    }
-
-    /// Has the watch's present step ended when another session than the link's comes into use; at once if one is.
-    private func onOtherSession(than link: PreferenceLink, _ end: @escaping @Sendable () -> Void) {
-        let isOther = state.withLock { state in
-            state.endWatch = end
-            return state.epoch != link.epoch
-        }
-        if isOther { end() }
     }
 
     // MARK: The account

@@ -47,8 +47,6 @@ final class PreferenceEngine: Sendable {
         /// Of any request other than an upload.
         var fetchProblem: String?
         var isWatching = false
-        /// Ends the connection of the watch, or the pause after it.
-        var endWatch: @Sendable () -> Void = {}
         var isClosed = false
         var post: @Sendable (PreferenceNotification) -> Void = { _ in }
         var watch: Task<Void, Never>?
@@ -102,6 +100,7 @@ final class PreferenceEngine: Sendable {
     let dependencies: Dependencies
     /// Signalled when the watch may have something to follow, or nothing any more.
     let watchEvent = AutoResetEvent()
+    let watchStep = WatchStep()
     /// Transactions and requests that are not done.
     let work = WorkCounter()
     /// The queue of transactions that no caller waits for.
