@@ -291,8 +291,10 @@ extension NSUbiquitousKeyValueStore {
     /// refusal.
     public var refusals: [Refusal] { engine.state.withLock { $0.core.refusals.map { Refusal($0) } } }
 
-    /// Returns once all of the server's values were read, in this run or an earlier one. Set defaults after that.
-    /// - Throws: `SyncError.notSignedIn` if no user is signed in; `CancellationError`.
+    /// Returns once all of the server's values were read, in this run or an earlier one. Set defaults after that. It
+    /// waits as long as the server cannot be reached or does not take the session.
+    /// - Throws: `SyncError.notSignedIn` if the configuration names no user, now or while it waits;
+    ///   `SyncError.closed`; `CancellationError`.
     public func waitForInitialSync() async throws {
         do { try await engine.waitForInitialSync() } catch { throw Self.public(error) }
     }

@@ -356,6 +356,32 @@ def test_preferences_are_edited_watched_exported_and_imported(ada, open_page, tm
     assert [each for each in ada.preferences("list", {})["values"] if each["key"] == "size"][0]["device"] == "console"
 
 
+def test_preferences_are_read_again_where_the_feed_cannot_be_followed(ada, open_page):
+    ada.set({"theme": "dark", "gone": 1})
+    page = open_page(ada.container.address("preferences"))
+    act_as(page, ada.name)
+    rows = page.get_by_role("table", name="Preferences")
+    expect(page.get_by_text("live", exact=True)).to_be_visible()
+    expect(rows.get_by_role("row", name=re.compile("gone"))).to_be_visible()
+    tokens = []
+
+    def expired(route):
+        tokens.append(route.request.post_data_json.get("syncToken"))
+        if None in tokens:
+            return route.continue_()
+        if len(tokens) == 1:
+            ada.set({"theme": "light", "gone": None})
+        route.fulfill(status=400, json={"uuid": "1", "serverErrorCode": "BAD_REQUEST", "reason": "the syncToken has expired", "syncTokenExpired": "restored"})
+
+    page.route("**/kv/1/**/watch", expired)
+    # Ends the question under way; the next one has a token that the server does not take any more.
+    ada.set({"volume": 0.5})
+    expect(rows.get_by_role("row", name=re.compile("theme"))).to_contain_text("light")
+    expect(rows.get_by_role("row", name=re.compile("volume"))).to_be_visible()
+    expect(rows).not_to_contain_text("gone")
+    expect(page.get_by_text("live", exact=True)).to_be_visible()
+
+
 def test_large_integers_and_far_dates_of_preferences_stay_exact(ada, open_page, tmp_path):
     large, exact = 9007199254740993, "9007199254740993"
     ada.set({"user": {"value": {"id": large, "name": "a"}}, "serial": large,

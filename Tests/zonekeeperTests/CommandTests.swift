@@ -132,6 +132,7 @@ struct CommandTests {
             ["job", "export", "--type", "T", "--no-wait", "-o", "x"], ["job", "delete", "--type", "T", "--all"],
             ["job", "delete", "--type", "T", "--confirm", "c"],
             ["job", "delete", "--type", "T", "--all", "--filter", "a = 1", "--confirm", "c"],
+            ["kv", "set", "theme", "null", "--type", "JSON"],
         ])
     func refused(arguments: [String]) {
         #expect(throws: (any Error).self) { try Zonekeeper.parseAsRoot(arguments) }

@@ -78,4 +78,12 @@ struct PreferenceFileTests {
         #expect(replacing.batch["writes"]?.array?.first?["value"]?["type"] == .string("INT64"))
         #expect(PreferenceImport(store, into: store, replaces: true).changes.isEmpty)
     }
+
+    @Test("an import tells values apart by their bytes, as the store does")
+    func bytes() throws {
+        let file = try file([("nan", .double(.nan)), ("text", .string("\u{e9}")), ("zero", .double(-0.0))])
+        let store = try self.file([("nan", .double(.nan)), ("text", .string("e\u{301}")), ("zero", .double(0))])
+        let plan = PreferenceImport(file, into: store, replaces: true)
+        #expect(plan.changes.map(\.key) == ["text", "zero"] && plan.unchanged == 1)
+    }
 }

@@ -16,6 +16,8 @@ enum PreferenceEvent: Sendable {
     case changesSuspected
     /// The app asked to send and fetch now.
     case syncRequested
+    /// There is another session, or the server takes the former one again.
+    case sessionBegan
     /// The time asked for by `wakeAt` has come, or any other.
     case woken
 }

@@ -7,9 +7,9 @@ extension PreferenceSync {
         _ effects: inout PreferenceEffects
     ) {
         let row = copy.rows[key] ?? PreferenceCopy.Row()
-        // An explicit edit says something where nothing seems to change: before the first download, and of a pending
-        // value.
-        let mustTell = isExplicit && (!copy.isInitialSyncDone || row.edit?.isExplicit == false)
+        // An explicit edit says something where nothing seems to change: before the first download, and of a value that
+        // is pending or under way.
+        let mustTell = isExplicit && (!copy.isInitialSyncDone || (row.edit ?? row.sent?.edit)?.isExplicit == false)
         if row.value.isSame(as: value), !mustTell {
             forgetRefusals(of: key)
             return
@@ -30,7 +30,8 @@ extension PreferenceSync {
             return
         }
         forgetRefusals(of: key)
-        let isBack = row.sent == nil && (row.server?.value).isSame(as: value) && !mustTell
+        // While the feed is still to be looked at, what is known of the server may be older than a write of this device.
+        let isBack = row.sent == nil && !isHeldForFetch && (row.server?.value).isSame(as: value) && !mustTell
         let order = copy.nextOrder()
         copy.update(key) { row in
             row.edit = isBack ? nil : PreferenceCopy.Edit(value: value, isExplicit: isExplicit, order: order)
@@ -124,28 +125,36 @@ extension PreferenceSync {
         copy.batchID = nil
         effects.persist = true
         switch answer {
-        case .applied(let versions):
-            // An answer that does not fit the batch says nothing.
-            if versions.count == batch.writes.count { applied(batch, versions) } else { requeue(batch) }
+        case .applied(let versions) where versions.count == batch.writes.count: applied(batch, versions, &effects)
         case .conflict: conflicted(batch, at: now, &effects)
         case .refused(let rule, let key, let reason): refused(batch, rule, key, reason, &effects)
-        case .forgotten, .unknown: requeue(batch)
+        case .applied, .forgotten, .unknown:
+            // An answer that does not fit the batch says nothing.
+            requeue(batch)
+            holdForFetch()
         }
         if !hasEdits { batchMax = nil }
     }
 
-    private mutating func applied(_ batch: PreferenceBatch, _ versions: [ChangeTag?]) {
+    private mutating func applied(
+        _ batch: PreferenceBatch, _ versions: [ChangeTag?], _ effects: inout PreferenceEffects
+    ) {
         isQuotaSuspect = false
         conflictsInARow = 0
+        let before = copy
         for (write, version) in zip(batch.writes, versions) {
             copy.update(write.key) { row in
                 guard let sent = row.sent else { return }
                 row.sent = nil
                 if !sent.isSuperseded {
                     row.server = version.map { PreferenceCopy.Server(value: sent.value, version: $0) }
+                } else if row.edit?.order == sent.edit.order, row.hasNewer(than: sent, version) {
+                    row.edit = nil
                 }
             }
         }
+        let changed = before.differences(to: copy)
+        if !changed.isEmpty { effects.notifications.append(PreferenceNotification(.serverChange, changed)) }
     }
 
     /// The keys have other versions than expected: the feed says what they are and who wrote it, so the next upload
@@ -154,8 +163,7 @@ extension PreferenceSync {
         _ batch: PreferenceBatch, at now: Int64, _ effects: inout PreferenceEffects
     ) {
         requeue(batch)
-        isHeldForFetch = true
-        wantsFetch = true
+        holdForFetch()
         conflictsInARow += 1
         if conflictsInARow <= Self.conflictsMax { return }
         // The feed has nothing to say about it: what is known of the server is wrong.
@@ -185,11 +193,16 @@ extension PreferenceSync {
         if rule.isQuota, !isQuotaSuspect {
             // What others wrote shows which edits there is no room for.
             isQuotaSuspect = true
-            isHeldForFetch = true
-            wantsFetch = true
+            holdForFetch()
         } else {
             batchMax = max(1, batch.writes.count / 2)
         }
+    }
+
+    /// The next upload waits for what the feed says.
+    private mutating func holdForFetch() {
+        isHeldForFetch = true
+        wantsFetch = true
     }
 
     /// Makes the writes of a batch edits again, except where there is a later one, or a newer value.
@@ -305,6 +318,14 @@ extension PreferenceCopy.Row {
         }
         guard let edit, !isKnown else { return }
         if !edit.isExplicit || edit.value.isSame(as: value) { self.edit = nil }
+    }
+
+    /// Whether what took the place of a write that was done came after it, from somebody who knew it. Before it came
+    /// only what had gone again, as the write found what it expected.
+    func hasNewer(than sent: PreferenceCopy.Sent, _ version: ChangeTag?) -> Bool {
+        if sent.expected != PreferenceCopy.absent { return true }
+        guard let version, let server else { return false }
+        return version.isOlder(than: server.version)
     }
 
     /// Makes the write under way an edit again, except where there is a later one.

@@ -30,7 +30,7 @@ struct PreferenceSync: Hashable, Sendable {
     var lastEdit: Int64?
     var uploadPause = Pause()
     var fetchPause = Pause()
-    /// The server said that the store is full: fetch its contents before the next upload.
+    /// The server has what is not known here: fetch it before the next upload.
     var isHeldForFetch = false
     var isQuotaSuspect = false
     /// Conflicts since the last batch that was done.
@@ -68,6 +68,10 @@ struct PreferenceSync: Hashable, Sendable {
             (firstEdit, lastEdit) = (nil, nil)
             uploadPause.hurry(isUnderWay: isUploading)
             fetchPause.hurry(isUnderWay: fetching != nil)
+        case .sessionBegan:
+            // What the session before was told to wait for does not hold for this one.
+            wantsFetch = true
+            (uploadPause, fetchPause) = (Pause(), Pause())
         case .woken: break
         }
         plan(moment, &effects)

@@ -9,8 +9,8 @@ extension PreferenceEngine {
     /// - Parameter epoch: of the service that reported the account. A report of an earlier service is ignored.
     func changeAccount(to account: String?, place: PreferencePlace, epoch: Int) {
         let done = disk.withLock { disk -> (PreferenceEffects, PreferenceLink?)? in
-            let (isCurrent, isSame, from) = state.withLock { state in
-                (state.epoch == epoch, state.core.account == account && state.place == place, state.core.account)
+            let (isCurrent, isSame) = state.withLock { state in
+                (state.epoch == epoch, state.core.account == account && state.place == place)
             }
             guard isCurrent, !isSame || account != nil else { return nil }
             var files = AccountFiles(
@@ -20,9 +20,10 @@ extension PreferenceEngine {
             files.lock(&problem)
             defer { files.unlock() }
             var effects = takeOver(&disk, &problem)
-            // While no user is signed in, the file in use is unowned, too.
+            // While no user is signed in, the file in use is unowned, too; but another container's users do not get it.
             let shown = state.withLock { $0.core.copy }
-            let takesShown = from == nil && account != nil && (shown.claimant == nil || shown.claimant == account)
+            let isUnowned = account != nil && place.unownedPaths.contains(disk.file.path)
+            let takesShown = isUnowned && (shown.claimant == nil || shown.claimant == account)
             let loaded = files.claim(for: account, shown: takesShown ? shown : nil, &problem)
             let exchanged = exchange(account, place, loaded?.copy, takesShown: takesShown, files.claimed)
             if let loaded {

@@ -12,10 +12,12 @@ extension PreferenceEngine {
             (state.uploadProblem, state.fetchProblem) = (nil, nil)
             return state.epoch
         }
+        watchStep.sessionBegan(epoch)
         if service == nil {
             waiters.fail(PreferenceEngineProblem.notSignedIn("the user has signed out")) { _ in true }
         }
         changeAccount(to: service.flatMap { place.rememberedAccount(of: $0.name) }, place: place, epoch: epoch)
+        enqueue(.sessionBegan)
         resolveAccount()
     }
 
@@ -120,7 +122,8 @@ extension PreferenceEngine {
         case closed
     }
 
-    /// Follows the feed over one connection, and then waits as long as `backoff` says.
+    /// Follows the feed over one connection, and then waits as long as `backoff` says. Both end when another session
+    /// comes into use.
     func watchOnce(_ backoff: inout WatchBackoff) async -> WatchOutcome {
         let (link, ticket, isClosed) = state.withLock { state in
             (state.isConfirmed ? state.link : nil, state.core.watchTicket, state.isClosed)
@@ -130,33 +133,34 @@ extension PreferenceEngine {
         let pages = Mutex(0)
         var requested: Int64?
         state.withLock { $0.isWatching = true }
-        do throws(PreferenceServiceProblem) {
-            try await link.service.watch(since: token, of: link.account) { [weak self] since, page in
-                guard let self else { return false }
-                pages.withLock { $0 += 1 }
-                await process(.pageArrived(PreferenceTicket(account: ticket.account, since: since), page))
-                // If another process or an expired token moved the position, this connection is of no use any more.
-                return state.withLock { state in
-                    !state.isClosed && state.epoch == link.epoch && state.core.watchTicket?.since == page.token
+        do {
+            try await watchStep.connect(epoch: link.epoch) {
+                try await link.service.watch(since: token, of: link.account) { [weak self] since, page in
+                    guard let self else { return false }
+                    pages.withLock { $0 += 1 }
+                    await process(.pageArrived(PreferenceTicket(account: ticket.account, since: since), page))
+                    // If another process or an expired token moved the position, this connection is of no use any more.
+                    return state.withLock { state in
+                        !state.isClosed && state.epoch == link.epoch && state.core.watchTicket?.since == page.token
+                    }
                 }
             }
-        } catch .tokenExpired {
-            await process(.tokenExpired(ticket))
         } catch {
-            unconfirm(link, after: error)
-            requested = error.retryAfterMilliseconds ?? 5000
+            let problem = PreferenceServiceProblem(error)
+            if problem == .tokenExpired {
+                await process(.tokenExpired(ticket))
+            } else {
+                unconfirm(link, after: problem)
+                requested = problem.retryAfterMilliseconds ?? 5000
+            }
         }
         state.withLock { $0.isWatching = false }
         let range = backoff.ended(broughtPages: pages.withLock { $0 } > 0, requested: requested)
-        if range.upperBound > 0 { await sleep(Int64.random(in: range)) }
+        if range.upperBound > 0 {
+            await watchStep.pause(Int64.random(in: range), epoch: link.epoch, by: dependencies.clock, on: queue)
+        }
         if requested != nil { await process(.changesSuspected) }
         return .again
-    }
-
-    private func sleep(_ milliseconds: Int64) async {
-        await withCheckedContinuation { continuation in
-            dependencies.clock.after(milliseconds, on: queue) { continuation.resume() }
-        }
     }
 
     // MARK: The account

@@ -100,6 +100,7 @@ final class PreferenceEngine: Sendable {
     let dependencies: Dependencies
     /// Signalled when the watch may have something to follow, or nothing any more.
     let watchEvent = AutoResetEvent()
+    let watchStep = WatchStep()
     /// Transactions and requests that are not done.
     let work = WorkCounter()
     /// The queue of transactions that no caller waits for.

@@ -184,6 +184,53 @@ final class AutoResetEvent: Sendable {
     }
 }
 
+/// A connection of the watch, or the pause after one: either ends when another session comes into use. Any thread.
+final class WatchStep: Sendable {
+    private struct State {
+        /// Of the session in use.
+        var epoch = 0
+        var end: @Sendable () -> Void = {}
+    }
+
+    private let state = Mutex(State())
+
+    /// Another session is in use.
+    func sessionBegan(_ epoch: Int) {
+        let end = state.withLock { state in
+            state.epoch = epoch
+            return state.end
+        }
+        end()
+    }
+
+    /// Runs the body, which is cancelled with the caller's task, and when its session is not in use any more.
+    func connect(epoch: Int, _ body: @escaping @Sendable () async throws -> Void) async throws {
+        let connection = Task { try await body() }
+        onEnd(of: epoch) { connection.cancel() }
+        try await withTaskCancellationHandler {
+            try await connection.value
+        } onCancel: {
+            connection.cancel()
+        }
+    }
+
+    /// Waits so many milliseconds, or until the session is not in use any more.
+    func pause(_ milliseconds: Int64, epoch: Int, by clock: any PreferenceClock, on queue: DispatchQueue) async {
+        let end = AutoResetEvent()
+        clock.after(milliseconds, on: queue) { end.signal() }
+        onEnd(of: epoch) { end.signal() }
+        await end.wait()
+    }
+
+    private func onEnd(of epoch: Int, _ end: @escaping @Sendable () -> Void) {
+        let isOver = state.withLock { state in
+            state.end = end
+            return state.epoch > epoch
+        }
+        if isOver { end() }
+    }
+}
+
 /// How long to wait between two connections of a watch.
 struct WatchBackoff: Sendable {
     /// Connections in a row that brought no pages.

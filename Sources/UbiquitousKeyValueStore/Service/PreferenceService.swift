@@ -96,7 +96,11 @@ struct SessionPreferenceService: PreferenceService {
             }
             return .applied(versions)
         } catch let failure as ServiceFailure where failure.retryAfterSeconds == nil && !failure.isSignedOut {
-            if let answer = PreferenceWire.rejection(failure.json) { return answer }
+            if let answer = PreferenceWire.rejection(failure.json) {
+                // The app is told why: this device's clock may be wrong, and then no batch is ever taken.
+                if answer == .forgotten { throw PreferenceServiceProblem.rejected(failure.description) }
+                return answer
+            }
             // A proxy before the server does not accept a request of this size.
             if failure.status == 413 {
                 return .refused(.other, key: nil, reason: "the request is too large: \(failure.description)")

@@ -116,8 +116,11 @@ enum PreferenceType: String, ExpressibleByArgument, CaseIterable {
     func json(_ text: String) throws -> JSONValue {
         switch self {
         case .json:
-            return try Result { () throws(JSONError) in try JSONParser.parse(Array(text.utf8)).asPropertyList }
+            let json = try Result { () throws(JSONError) in try JSONParser.parse(Array(text.utf8)).asPropertyList }
                 .mapError { ValidationError("the value is not JSON: \($0)") }.get()
+            // A request that sets a key to null deletes it.
+            if json.isNull { throw ValidationError("null is no value; delete the key with 'kv delete'") }
+            return json
         case .bool:
             guard let flag = Bool(text) else { throw ValidationError("BOOL: true or false is expected, not '\(text)'") }
             return typed(.bool(flag))

@@ -92,10 +92,14 @@ struct PreferenceImport: Hashable {
     /// - Parameter replaces: whether the store is to have the file's keys and no others.
     init(_ file: PreferenceFile, into current: PreferenceFile, replaces: Bool) {
         for entry in file.entries {
-            switch current[entry.key] {
-            case entry.value?: unchanged += 1
-            case nil: changes.append(Change(key: entry.key, kind: .new, value: entry.value))
-            case _?: changes.append(Change(key: entry.key, kind: .changed, value: entry.value))
+            guard let value = current[entry.key] else {
+                changes.append(Change(key: entry.key, kind: .new, value: entry.value))
+                continue
+            }
+            if value.isSame(as: entry.value) {
+                unchanged += 1
+            } else {
+                changes.append(Change(key: entry.key, kind: .changed, value: entry.value))
             }
         }
         guard replaces else { return }

@@ -195,12 +195,14 @@ struct PreferenceSyncTests {
             world.sync.isSettled && world["c"] == .string("new") && world.sync.refusals.map(\.key.text) == ["a", "b"])
     }
 
-    @Test("a batch that the server forgot is written anew under another name, after a pause")
+    @Test("a batch that the server forgot is written under another name, after a pause and a look at the feed")
     func forgotten() throws {
         var world = World()
         _ = world.set("a", .int64(1))
         let batch = try #require(world.later(500).upload)
-        #expect(world.handle(.uploadAnswered(batch.id, .forgotten)).upload == nil)
+        let looked = world.handle(.uploadAnswered(batch.id, .forgotten))
+        #expect(looked.upload == nil && looked.fetch?.since == "t0")
+        #expect(world.page([], token: "t0", since: "t0").upload == nil)
         let again = try #require(world.later(1000).upload)
         #expect(again.id != batch.id && again.writes == batch.writes)
         // It had been done, and there is a newer edit by now: what was written is the server's, what was set since is
@@ -213,6 +215,22 @@ struct PreferenceSyncTests {
         let seen = world.page([own], token: "t1", since: "t0")
         #expect(seen.notifications.isEmpty && world["a"] == .int64(2))
         #expect(seen.upload?.writes == [.init(key: PreferenceKey("a"), value: .int64(2), expected: version(1))])
+    }
+
+    @Test("what is set back is sent where an earlier write may have been done", arguments: [true, false])
+    func setBack(isUnderWay: Bool) throws {
+        var world = World()
+        world.page([change("a", .int64(0), 1)], token: "t1", since: "t0")
+        _ = world.set("a", .int64(1))
+        let lost = try #require(world.later(500).upload)
+        if isUnderWay { _ = world.set("a", .int64(0)) }
+        #expect(world.handle(.uploadAnswered(lost.id, .forgotten)).fetch?.since == "t1")
+        if !isUnderWay { _ = world.set("a", .int64(0)) }
+        #expect(world.later(6000).upload == nil)
+        let own = PreferencePage.Change(key: PreferenceKey("a"), value: .int64(1), version: version(2), device: "one")
+        let seen = world.page([own], token: "t2", since: "t1")
+        #expect(world["a"] == .int64(0) && seen.notifications.isEmpty)
+        #expect(seen.upload?.writes == [.init(key: PreferenceKey("a"), value: .int64(0), expected: version(2))])
     }
 
     @Test("a conflict that the feed does not explain leads to a reading from the start, later and later")
@@ -260,6 +278,50 @@ struct PreferenceSyncTests {
         #expect(world.handle(.edited(PreferenceKey("a"), .int64(1), isExplicit: true)).persist)
         world.page([change("a", .int64(9), 3)], token: "t1", since: "t0")
         #expect(world["a"] == .int64(1))
+    }
+
+    @Test("an explicit edit of a value that is under way makes that explicit, and is not sent where that is taken")
+    func becomesExplicitUnderWay() throws {
+        var world = World()
+        _ = world.set("a", .int64(1))
+        let lost = try #require(world.later(500).upload)
+        #expect(world.handle(.edited(PreferenceKey("a"), .int64(1), isExplicit: true)).persist)
+        _ = world.handle(.uploadAnswered(lost.id, .conflict([])))
+        let again = try #require(world.page([change("a", .int64(9), 3)], token: "t1", since: "t0").upload)
+        #expect(world["a"] == .int64(1) && again.writes.map(\.expected) == [version(3)])
+        _ = world.handle(.uploadAnswered(again.id, .applied([version(4)])))
+        _ = world.set("b", .int64(2))
+        let taken = try #require(world.later(500).upload)
+        _ = world.handle(.edited(PreferenceKey("b"), .int64(2), isExplicit: true))
+        let done = world.handle(.uploadAnswered(taken.id, .applied([version(5)])))
+        #expect(done.upload == nil && world.later(6000).upload == nil && !world.sync.hasEdits)
+    }
+
+    @Test("an explicit edit that was done, and overwritten by somebody who knew it, is not written once more")
+    func explicitDone() throws {
+        var world = World()
+        let key = PreferenceKey("a")
+        let told = [PreferenceNotification(.serverChange, [key])]
+        _ = world.handle(.edited(key, .int64(1), isExplicit: true))
+        let first = try #require(world.later(500).upload)
+        // The answer is late: another device has seen the value already, and set one of its own.
+        world.page([change("a", .int64(2), 2)], token: "t2", since: "t0")
+        #expect(world["a"] == .int64(1))
+        var late = world.handle(.uploadAnswered(first.id, .applied([version(1)])))
+        #expect(world["a"] == .int64(2) && late.notifications == told && late.upload == nil && world.sync.isSettled)
+        // The same with a deletion.
+        _ = world.handle(.edited(key, .int64(3), isExplicit: true))
+        let second = try #require(world.later(500).upload)
+        world.page([change("a", nil, 4)], token: "t4", since: "t2")
+        #expect(world["a"] == .int64(3))
+        late = world.handle(.uploadAnswered(second.id, .applied([version(3)])))
+        #expect(world["a"] == nil && late.notifications == told && late.upload == nil && world.sync.isSettled)
+        // What came before the write, and had gone when it was done, does not count.
+        _ = world.handle(.edited(key, .int64(5), isExplicit: true))
+        let third = try #require(world.later(500).upload)
+        world.page([change("a", .int64(6), 5)], token: "t5", since: "t4")
+        late = world.handle(.uploadAnswered(third.id, .applied([version(7)])))
+        #expect(world["a"] == .int64(5) && late.notifications.isEmpty)
     }
 
     @Test("spellings of one letter are different keys and different values")

@@ -85,6 +85,21 @@ final class FakeCloud: Sendable {
         for holder in woken { holder.resume() }
     }
 
+    /// Returns when something may have changed, or the task is cancelled.
+    fileprivate func awaitNews() async {
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let isCancelled = with { contents in
+                    if !Task.isCancelled { contents.watchers.append(continuation) }
+                    return Task.isCancelled
+                }
+                if isCancelled { continuation.resume() }
+            }
+        } onCancel: {
+            wakeWatchers()
+        }
+    }
+
     func wakeWatchers() {
         let watchers = with { contents in
             defer { contents.watchers = [] }
@@ -145,9 +160,8 @@ struct FakeSession: PreferenceService {
         while true {
             let found = try await changes(since: position, of: account)
             if found.changes.isEmpty {
-                await withCheckedContinuation { continuation in
-                    cloud.with { $0.watchers.append(continuation) }
-                }
+                await cloud.awaitNews()
+                if Task.isCancelled { return }
                 continue
             }
             guard await page(position, found) else { return }

@@ -3,11 +3,12 @@ import Synchronization
 
 @testable import UbiquitousKeyValueStore
 
-/// A session at the fake cloud that may turn into another user's or forget every batch.
+/// A session at the fake cloud that may turn into another user's, be refused or forget every batch.
 final class ScriptedSession: PreferenceService {
     struct Script {
         var user: String
         var forgetsBatches = false
+        var isRefused = false
     }
 
     let cloud: FakeCloud
@@ -22,15 +23,21 @@ final class ScriptedSession: PreferenceService {
 
     func with<Value: Sendable>(_ body: (inout Script) -> Value) -> Value { script.withLock { body(&$0) } }
 
-    private func session(of account: String) throws(PreferenceServiceProblem) -> FakeSession {
-        let user = with { $0.user }
-        if user != account { throw .notSignedIn("another user has signed in") }
-        return FakeSession(cloud: cloud, user: user)
+    private var session: FakeSession {
+        get throws(PreferenceServiceProblem) {
+            let script = with { $0 }
+            if script.isRefused { throw .notSignedIn("the session has ended") }
+            return FakeSession(cloud: cloud, user: script.user)
+        }
     }
 
-    func account() async throws(PreferenceServiceProblem) -> String {
-        try await FakeSession(cloud: cloud, user: with { $0.user }).account()
+    private func session(of account: String) throws(PreferenceServiceProblem) -> FakeSession {
+        let session = try session
+        if session.user != account { throw .notSignedIn("another user has signed in") }
+        return session
     }
+
+    func account() async throws(PreferenceServiceProblem) -> String { try await session.account() }
 
     func changes(since token: String?, of account: String) async throws(PreferenceServiceProblem) -> PreferencePage {
         try await session(of: account).changes(since: token, of: account)

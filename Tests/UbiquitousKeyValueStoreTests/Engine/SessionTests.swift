@@ -92,6 +92,23 @@ struct SessionTests {
         #expect(cloud.visible("bob").isEmpty && again.store.dictionaryRepresentation.isEmpty)
     }
 
+    @Test("what was set before anybody signed in goes to no user of another container")
+    func otherContainer() async throws {
+        let (here, there) = (PreferencePlace(folder: scratch.folder("a")), PreferencePlace(folder: scratch.folder("b")))
+        try FileManager.default.createDirectory(atPath: there.folder, withIntermediateDirectories: true)
+        // The server was asked in an earlier run who the session is.
+        there.remember("ann", of: ann.name)
+        let one = Device(place: here, session: nil)
+        one.store.set("mine", forKey: "new")
+        one.store.engine.use(ann, at: there)
+        await one.store.engine.idle()
+        try await one.sync()
+        #expect(cloud.visible("ann").isEmpty && one.store.dictionaryRepresentation.isEmpty)
+        one.store.engine.use(nil, at: here)
+        await one.store.engine.idle()
+        #expect(one.store.string(forKey: "new") == "mine")
+    }
+
     @Test("a process that ends between the two files of a claim leaves it to the same user, and to no other")
     func claimRepeated() async throws {
         let folder = scratch.folder("a")
@@ -139,6 +156,44 @@ struct SessionTests {
         one.clock.advance(by: 7000)
         try await one.sync()
         #expect(cloud.visible("ann") == ["a": .string("x")])
+    }
+
+    @Test("a session that is taken again is used at once, however long the refused one was to wait")
+    func takenAgain() async throws {
+        let session = ScriptedSession(cloud, user: "ann")
+        let place = PreferencePlace(folder: scratch.folder("a"))
+        let one = Device(place: place, session: session)
+        try await one.sync()
+        one.store.set("x", forKey: "a")
+        session.with { $0.isRefused = true }
+        let refused = await #expect(throws: Problem.self) { try await one.store.synchronizeNow() }
+        #expect(refused?.code == .notSignedIn)
+        await one.store.engine.idle()
+        session.with { $0.isRefused = false }
+        // As after a sign-in that another part of the program noticed.
+        one.store.engine.use(session, at: place)
+        await one.store.engine.idle()
+        #expect(cloud.visible("ann") == ["a": .string("x")])
+        try await one.sync()
+    }
+
+    @Test(
+        "after a change of users the next one's changes are pushed, though nothing ends the watch of the one before",
+        .timeLimit(.minutes(1)))
+    func otherUsersWatch() async throws {
+        var (ann, bob) = (ann, bob)
+        (ann.pushes, bob.pushes) = (true, true)
+        let place = PreferencePlace(folder: scratch.folder("a"))
+        let one = Device(place: place, session: ann)
+        try await one.sync()
+        cloud.set(["a": .int64(1)], user: "ann")
+        #expect(await one.nextNews() == [.init(reason: 0, keys: ["a"])])
+        one.store.engine.use(bob, at: place)
+        await one.store.engine.idle()
+        try await one.sync()
+        _ = one.news()
+        cloud.set(["b": .int64(2)], user: "bob")
+        #expect(await one.nextNews() == [.init(reason: 0, keys: ["b"])])
     }
 
     @Test("watches that end at once are begun again later and later, whatever the server says; useful ones soon")

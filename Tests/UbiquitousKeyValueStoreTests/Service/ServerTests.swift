@@ -133,6 +133,23 @@ struct ServerTests {
         #expect(one.string(forKey: "theme") == "light" && one.object(forKey: "all") == nil && earOther.isSilent)
     }
 
+    /// Ids that were used, are from the future, or are too old: a batch of them is not taken, with the reason.
+    private func expectRefusals(of used: String, by service: SessionPreferenceService, of user: String) async throws {
+        let hours: Int64 = 3_600_000
+        let write = PreferenceBatch.Write(key: PreferenceKey("b"), value: .int64(2), expected: PreferenceCopy.absent)
+        for (id, reason) in [
+            (used, "another batch"), (IdempotencyKeys.make(now: WallClock.now + 2 * hours), "the client's clock"),
+            (IdempotencyKeys.make(now: WallClock.now - 25 * hours), "more than a day ago"),
+        ] {
+            let problem = await #expect(throws: PreferenceServiceProblem.self) {
+                try await service.set(PreferenceBatch(id: id, writes: [write]), of: user, device: "one")
+            }
+            guard case .rejected(let said)? = problem, said.contains(reason) else {
+                throw TestFailure("\(problem?.description ?? "no error") does not say '\(reason)'")
+            }
+        }
+    }
+
     @Test("the real server's conflicts, limits and tokens mean what the core takes them for")
     func answers() async throws {
         let world = try await World(users: ["cat"])
@@ -162,8 +179,7 @@ struct ServerTests {
         guard case .refused(.valueBytes, _, _) = try await service.set(batch("big", big), of: cat, device: "one") else {
             throw TestFailure("a large value was taken")
         }
-        let used = PreferenceBatch(id: first.id, writes: batch("b", .int64(2)).writes)
-        #expect(try await service.set(used, of: cat, device: "one") == .forgotten)
+        try await expectRefusals(of: first.id, by: service, of: cat)
         let page = try await service.changes(since: nil, of: cat)
         #expect(page.changes.map(\.key.text) == ["a"] && page.changes.map(\.version) == [version] && !page.isMoreComing)
         #expect(page.changes.first?.device == "one")

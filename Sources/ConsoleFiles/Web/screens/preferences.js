@@ -88,9 +88,9 @@ function store() {
   const usage = computed(() => loaded.data.value?.usage);
   const used = computed(() => ({ keys: rows.value.length, bytes: rows.value.reduce((sum, row) => sum + size(row.value), 0) }));
   const denied = () => denial(setKeys);
-  /** @param {any[]} changes @param {boolean} [isNews] */
-  const take = (changes, isNews) => {
-    const next = new Map(rows.peek().map((row) => [row.key, row]));
+  /** @param {any[]} changes @param {{isNews?: boolean, isAll?: boolean}} [how] */
+  const take = (changes, { isNews, isAll } = {}) => {
+    const next = new Map(isAll ? [] : rows.peek().map((row) => [row.key, row]));
     for (const change of changes) {
       if (change.deleted) next.delete(change.key);
       else next.set(change.key, change);
@@ -146,22 +146,31 @@ async function everything(at, abort) {
   return values;
 }
 
-/** Waits for changes, again and again, until `abort`. */
+/** Reads all there is, and waits for changes, again and again, until `abort`. */
 async function follow(at, take, isLive, abort) {
   let syncToken;
+  // While all is read: what came so far. What is not in it is gone.
+  let all = /** @type {any[] | null} */ ([]);
   let pause = 1000;
   while (!abort.aborted) {
     try {
       // The first pages are what there is; then each waits for something to happen.
       const page = await call(watchKeys, { place: at, signal: abort, body: { syncToken, timeout: 20, numbersAsStrings: true } });
-      if (page.changes.length) take(page.changes, isLive.peek());
+      if (!all && page.changes.length) take(page.changes, { isNews: isLive.peek() });
+      all?.push(...page.changes);
+      if (all && !page.moreComing) {
+        take(all, { isAll: true });
+        all = null;
+      }
       if (!page.moreComing) isLive.value = true;
       syncToken = page.syncToken;
       pause = 1000;
     } catch (error) {
       if (abort.aborted) return;
       isLive.value = false;
-      if (asRequestError(error).status === 403) return;
+      const { status, body } = asRequestError(error);
+      if (status === 403) return;
+      if (body?.syncTokenExpired) [syncToken, all] = [undefined, []];
       await new Promise((done) => setTimeout(done, pause));
       pause = Math.min(pause * 2, 4000);
     }
