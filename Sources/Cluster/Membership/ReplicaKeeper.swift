@@ -10,9 +10,10 @@ import Storage
 /// Opens replicas on this node and gives them up, at the start and while the node runs, so that no replica is ever open
 /// under a generation that was given up.
 ///
-/// The order of writes is what makes a crash harmless. *Opening*: the generation is durable in the folder's account
-/// before anything of the replica is made; what is missing after a crash was never used. *Giving up*: the account says
-/// so before anything is removed; what is left after a crash is removed at the next start.
+/// The order of writes is what makes a crash harmless. *Opening*: what an earlier replica left is gone durably before
+/// the generation is in the folder's account, and that is durable before anything of the replica is made; what is
+/// missing after a crash was never used. *Giving up*: the account says so before anything is removed; what is left
+/// after a crash is removed at the next start.
 struct ReplicaKeeper: Sendable {
     var platform: any NodePlatform
     var settings: NodeSettings
@@ -61,7 +62,10 @@ struct ReplicaKeeper: Sendable {
             (folder.used[place.group].map { $0 < place.generation }) ?? true,
             "group \(place.group) had generation \(place.generation) here")
         try await forget(place.group)
-        try remove(Self.files(of: place.group, in: settings.dataPath))
+        let path = ReplicaOpening.databasePath(of: place.group, in: settings.dataPath)
+        try remove(Self.files(at: path))
+        // After a power cut an earlier replica's data, which may be damaged, would pass for those of this one.
+        try settings.log.disk.syncFolder((path as NSString).deletingLastPathComponent)
         try folder.update { $0.hold(place.group, generation: place.generation) }
         try await start(place.group, generation: place.generation, RecoveredGroup(), isNew: true)
         logger.notice("group \(place.group): a new replica of generation \(place.generation) joins on this node")
