@@ -189,12 +189,12 @@ enum SnapshotInstall {
         return new
     }
 
-    /// Reads where a database file stands.
+    /// Reads where a database file stands that nobody has open.
     static func mark(ofFileAt path: String) throws -> SnapshotMark {
         try read(path) { try AppliedRow.mark(of: $0) }
     }
 
-    /// Reads the feature level of a database file.
+    /// Reads the feature level of a database file that nobody has open.
     static func level(ofFileAt path: String) throws -> FeatureLevel {
         try read(path) { try AppliedRow.level(of: $0) }
     }
@@ -202,6 +202,8 @@ enum SnapshotInstall {
     private static func read<Value>(_ path: String, _ body: (Database) throws -> Value) throws -> Value {
         var configuration = GRDB.Configuration()
         configuration.readonly = true
+        // A connection that only reads makes these, and leaves them.
+        defer { for suffix in ["-wal", "-shm"] { try? removeFile(at: path + suffix) } }
         let queue = try DatabaseQueue(path: path, configuration: configuration)
         defer { try? queue.close() }
         return try queue.read(body)

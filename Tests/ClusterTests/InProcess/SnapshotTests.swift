@@ -160,6 +160,23 @@ extension WaitingClusterSuites {
             }
         }
 
+        @Test("reading where a copy stands leaves nothing beside it")
+        func nothingBeside() async throws {
+            try await TemporaryFolder.with { folder in
+                let members = RaftCore.Configuration(voters: [ReplicaID(1)])
+                let database = try ShardDatabase.open(path: folder + "/own") {
+                    try AppliedRow.create(in: $0, configuration: members)
+                }
+                let copies = folder + "/copies"
+                try makeFolder(at: copies)
+                let copy = try OutgoingSnapshot(copying: database, to: copies + "/out", id: 1)
+                #expect(copy.mark.configuration == members)
+                #expect(try SnapshotInstall.level(ofFileAt: copy.path) == .first)
+                #expect(try listFolder(at: copies) == ["out"])
+                try database.close()
+            }
+        }
+
         @Test("a log with another entry than the one that the database stands at gives way to the database's mark")
         func contradictedLog() async throws {
             let cluster = try await TestCluster.started(nodeCount: 1)
