@@ -129,6 +129,43 @@ extension WaitingClusterSuites {
             try await cluster.shutDown()
         }
 
+        @Test("a copy of one group's database holds up checkpoints of no other", .timeLimit(.minutes(1)))
+        func checkpointsBesideCopy() async throws {
+            let cluster = try await TestCluster.started(nodeCount: 1) { $0.checkpoint.intervalMilliseconds = 3_600_000 }
+            let node = try cluster.node(1)
+            let (copied, other) = (GroupID(1), GroupID(2))
+            let database = try #require(node.holdings[copied]).database
+            var configuration = GRDB.Configuration()
+            configuration.allowsUnsafeTransactions = true
+            let reader = try DatabaseQueue(path: database.path, configuration: configuration)
+            try reader.inDatabase { try $0.execute(sql: "BEGIN; SELECT count(*) FROM applied") }
+            for group in [copied, other] {
+                _ = try await node.router.submit(.hashState, to: group, by: node.deadline())
+            }
+            // What a reader holds back is looked at again between two writes, and this one does not end.
+            let write = Monitor((isUnderway: false, mayEnd: false))
+            let writer = SystemThread {
+                try? database.write { _ in
+                    write.update { $0.isUnderway = true }
+                    write.wait { $0.mayEnd ? () : nil }
+                }
+            }
+            try await yieldUntil { write.withLock(\.isUnderway) }
+            let path = cluster.dataPath(1) + "/copy"
+            let copier = SystemThread { try? database.copy(to: path) }
+            try await yieldUntil { database.isBeingCopied }
+
+            node.checkpointer.round(now: MonotonicTime(milliseconds: 3_600_000))
+            #expect(!node.log.uncheckpointedGroups.contains(other))
+            #expect(node.log.uncheckpointedGroups.contains(copied))
+            write.update { $0.mayEnd = true }
+            for thread in [writer, copier] { thread.join() }
+            #expect(!database.isBeingCopied)
+            try reader.inDatabase { try $0.execute(sql: "COMMIT") }
+            try reader.close()
+            try await cluster.shutDown()
+        }
+
         @Test("what readers kept of the old database's write-ahead log is not laid over an installed snapshot")
         func keptFrames() async throws {
             try await TemporaryFolder.with { folder in
