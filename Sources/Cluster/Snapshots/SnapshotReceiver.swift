@@ -157,9 +157,11 @@ enum SnapshotInstall {
     ///
     /// Calling it again after a failure half-way is safe.
     static func replaceDatabase(
-        at path: String, by newPath: String, mark: SnapshotMark, old: ShardDatabase, options: ShardDatabaseOptions
+        at path: String, by newPath: String, mark: SnapshotMark, old: ShardDatabase, options: ShardDatabaseOptions,
+        on disk: any LogDisk = PosixDisk()
     ) throws -> ShardDatabase {
         let files = FileManager.default
+        let folder = URL(filePath: path).deletingLastPathComponent().path
         if files.fileExists(atPath: newPath) {
             // With its write-ahead log emptied the old file is whole by itself, should this end here.
             do {
@@ -171,14 +173,14 @@ enum SnapshotInstall {
                 // Held by readers, or damaged: it is replaced all the same.
             }
             try? old.close()
-            let folder = URL(filePath: path).deletingLastPathComponent().path
             for suffix in ["-wal", "-shm"] where files.fileExists(atPath: path + suffix) {
                 try files.removeItem(atPath: path + suffix)
             }
-            try fsyncFolder(at: folder)
+            try disk.syncFolder(folder)
             try renameFile(at: newPath, to: path)
-            try fsyncFolder(at: folder)
         }
+        // Also where a try before this one renamed it, and came no further.
+        try disk.syncFolder(folder)
         let new = try ShardDatabase.open(path: path, options: options) { _ in
             throw StorageMismatch("the installed snapshot at \(path) is an empty database")
         }

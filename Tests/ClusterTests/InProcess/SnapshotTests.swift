@@ -197,6 +197,33 @@ extension WaitingClusterSuites {
             }
         }
 
+        @Test("a snapshot counts as installed once its name is durable, also where that failed at first")
+        func durableName() async throws {
+            try await TemporaryFolder.with { folder in
+                let members = RaftCore.Configuration(voters: [ReplicaID(1)])
+                let mark = SnapshotMark(position: .zero, configuration: members)
+                func open(_ name: String) throws -> ShardDatabase {
+                    try ShardDatabase.open(path: "\(folder)/\(name)") {
+                        try AppliedRow.create(in: $0, configuration: members)
+                    }
+                }
+                let (old, new) = (try open("old"), try open("new"))
+                try new.close()
+                let disk = ForgetfulFolders()
+                func install() throws -> ShardDatabase {
+                    try SnapshotInstall.replaceDatabase(
+                        at: folder + "/old", by: folder + "/new", mark: mark, old: old, options: ShardDatabaseOptions(),
+                        on: disk)
+                }
+                #expect(throws: DiskError.self) { try install() }
+                #expect(try listFolder(at: folder) == ["old"])
+                let installed = try install()
+                let isDurable = disk.isDurable.load(ordering: .acquiring)
+                #expect(isDurable)
+                try installed.close()
+            }
+        }
+
         @Test("reading where a copy stands leaves nothing beside it")
         func nothingBeside() async throws {
             try await TemporaryFolder.with { folder in
@@ -291,6 +318,18 @@ extension WaitingClusterSuites {
             }
             Issue.record("the replica never came to the state of the others")
         }
+    }
+}
+
+/// A disk on which a folder's second sync fails, as for want of room.
+private final class ForgetfulFolders: LogDisk {
+    let isDurable = Atomic(false)
+    private let syncs = Atomic(0)
+
+    func syncFolder(_ path: String) throws(DiskError) {
+        let count = syncs.add(1, ordering: .relaxed).newValue
+        guard count != 2 else { throw DiskError(operation: "fsync", path: path, code: ENOSPC) }
+        isDurable.store(count > 2, ordering: .releasing)
     }
 }
 
