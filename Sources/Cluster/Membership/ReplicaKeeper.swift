@@ -40,7 +40,8 @@ struct ReplicaKeeper: Sendable {
     func openPresent(_ recovered: [GroupID: RecoveredGroup]) async throws -> [GroupID: ReplicaDamage] {
         var damaged: [GroupID: ReplicaDamage] = [:]
         let held = folder.held
-        for group in recovered.keys.sorted() where held[group] == nil { try await forget(group) }
+        // Nothing has the log go on yet where it refuses that: the start fails, and may be tried again.
+        for group in recovered.keys.sorted() where held[group] == nil { try await removeFromLog(group) }
         try removeStrayDatabases(besides: held)
         // The directory first: it has the map.
         for group in held.keys.sorted() {
@@ -173,19 +174,26 @@ struct ReplicaKeeper: Sendable {
         return true
     }
 
-    /// Removes the group from the log, if it is there.
+    /// Removes the group from the log, if it is there, however long there is no room for that.
     private func forget(_ group: GroupID) async throws {
         while true {
-            let result = await withCheckedContinuation { continuation in
-                log.submit([LogWrite(group: group, removeGroup: true)]) { continuation.resume(returning: $0) }
-            }
-            switch result {
-            case .success: return
-            case .failure(.diskFull), .failure(.overloaded), .failure(.halted):
-                try await platform.clock.sleep(milliseconds: 500)
-            case .failure(let error): throw error
+            do throws(RaftLogError) {
+                return try await removeFromLog(group)
+            } catch {
+                switch error {
+                case .diskFull, .overloaded, .halted: try await platform.clock.sleep(milliseconds: 500)
+                default: throw error
+                }
             }
         }
+    }
+
+    /// Removes the group from the log, if it is there.
+    private func removeFromLog(_ group: GroupID) async throws(RaftLogError) {
+        let result = await withCheckedContinuation { continuation in
+            log.submit([LogWrite(group: group, removeGroup: true)]) { continuation.resume(returning: $0) }
+        }
+        try result.get()
     }
 
     private func removeStrayDatabases(besides held: [GroupID: UInt64]) throws {

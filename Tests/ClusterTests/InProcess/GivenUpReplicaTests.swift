@@ -53,6 +53,21 @@ extension WaitingClusterSuites {
             try await cluster.shutDown()
         }
 
+        @Test("keeps no start waiting where the disk has no room to remove it from the log", .timeLimit(.minutes(1)))
+        func fullDiskAtStart() async throws {
+            let disk = OrderedDisk()
+            let cluster = try await TestCluster.started(nodeCount: 1) { settings in
+                settings.membershipIntervalMilliseconds = 3_600_000
+                settings.log.disk = disk
+            }
+            // As where the node was killed right after it had noted that.
+            try cluster.node(1).folder.update { $0.giveUp(GroupID(2), at: 0) }
+            await cluster.stop()
+            disk.isFull.store(true, ordering: .releasing)
+            await #expect(throws: RaftLogError.diskFull) { try await cluster.start() }
+            try await cluster.shutDown()
+        }
+
         @Test("members change by a map that is known to be the newest, and by no other", .timeLimit(.minutes(1)))
         func outdatedMap() async throws {
             let cluster = try await TestCluster.started(nodeCount: 1) { $0.membershipIntervalMilliseconds = 3_600_000 }
@@ -77,9 +92,18 @@ extension WaitingClusterSuites {
     }
 }
 
-/// A disk that writes down when the names of databases become durable, and when the folder has another account.
+/// A disk that writes down when the names of databases become durable, and when the folder has another account. It can
+/// be told to have no room for what is written to the log.
 private final class OrderedDisk: LogDisk {
     let steps = Mutex<[String]>([])
+    let isFull = Atomic(false)
+
+    func write(_ bytes: UnsafeRawBufferPointer, to file: DiskFile, at offset: Int) throws(DiskError) -> Int {
+        if isFull.load(ordering: .acquiring), file.path.hasSuffix(".seg") {
+            throw DiskError(operation: "pwrite", path: file.path, code: ENOSPC)
+        }
+        return try file.write(bytes, at: offset)
+    }
 
     func rename(_ path: String, to newPath: String) throws(DiskError) {
         try renameFile(at: path, to: newPath)
