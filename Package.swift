@@ -179,9 +179,9 @@ let package = Package(
             .testTarget(
                 name: "zonekeeperTests",
                 dependencies: [
-                    "zonekeeper", "Directory", "RecordModel", "ServiceClient", "Storage", "TestSupport", .arguments,
-                    .asyncHTTPClient,
-                    .crypto,
+                    "zonekeeper", "Directory", "KeyValueStore", "RecordModel", "RecordStore", "ServiceClient",
+                    "Storage",
+                    "TestSupport", .arguments, .asyncHTTPClient, .crypto,
                     .nioCore, .nioHTTP1, .nioPosix,
                 ],
                 swiftSettings: settings),

@@ -9,13 +9,18 @@ extension KeyValueTables {
     ///
     /// - Returns: false, and nothing is changed, if the value is not above every incarnation the shard has had.
     package static func startNewIncarnation(_ value: UInt64, in db: Database) throws -> Bool {
-        let removed = try Int64.fetchOne(db, sql: "SELECT max(incarnation) FROM kv_removed") ?? 0
-        guard value > max(try StoreRow.shardIncarnation(in: db), UInt64(bitPattern: removed)) else { return false }
+        guard try value > newestIncarnation(in: db) else { return false }
         let column = Int64(bitPattern: value)
         try db.execute(sql: "UPDATE kv_shard SET incarnation = ?", arguments: [column])
         try Invariant.check(db.changesCount == 1, "the shard has \(db.changesCount) incarnations")
         try db.execute(sql: "UPDATE kv_store SET incarnation = ?", arguments: [column])
         return true
+    }
+
+    /// The greatest incarnation of all stores here, and of those that are to come.
+    package static func newestIncarnation(in db: Database) throws -> UInt64 {
+        let removed = try Int64.fetchOne(db, sql: "SELECT max(incarnation) FROM kv_removed") ?? 0
+        return max(try StoreRow.shardIncarnation(in: db), UInt64(bitPattern: removed))
     }
 
     /// Brings tables that an earlier version made to what `create` makes; does nothing where they are.

@@ -78,6 +78,18 @@ extension RecordTables {
         try Outbox(db: db, level: level).begin(incarnation: Int64(min(value, 1 << 62)))
     }
 
+    /// The greatest incarnation of all zones and databases here, and of those that are to come.
+    package static func newestIncarnation(in db: Database) throws -> UInt64 {
+        let newest = try db.first(
+            """
+            SELECT coalesce(max(incarnation), 0) FROM (
+                SELECT incarnation_floor AS incarnation FROM record_state
+                UNION ALL SELECT incarnation FROM zone UNION ALL SELECT incarnation FROM database)
+            """
+        ) { $0.integer(0) }
+        return UInt64(bitPattern: newest ?? 0)
+    }
+
     /// Feeds all rows of all tables, as values in a fixed order, to a hash; replicas that applied the same commands
     /// feed the same bytes, whatever their pages look like.
     package static func stateHash(in db: Database, into hash: ([UInt8]) -> Void) throws {

@@ -66,6 +66,26 @@ struct RaftLogLyingDiskTests {
         #expect(try file() == before)
         again.close()
     }
+
+    @Test("a start goes on in no file whose name went to another, where the folder cannot be synced for want of room")
+    func unsyncedFolder() async throws {
+        let (log, _) = try RaftLog.open(directory: folder.path, options: .small())
+        try await log.write([LogWrite(group: group1, entries: commands(1...3, 1))]).get()
+        let image = try folder.copy()
+        log.close()
+        let full = FaultyDisk()
+        full.fail { call, _ in call == .syncFolder ? ENOSPC : nil }
+        #expect(throws: RaftLogError.diskFull) {
+            try RaftLog.open(directory: image.path, options: .small(disk: full))
+        }
+        full.fail(nil)
+        let (again, _) = try RaftLog.open(directory: image.path, options: .small(disk: full))
+        try await again.write([LogWrite(group: group1, entries: commands(4...4, 1))]).get()
+        again.close()
+        let (last, _) = try RaftLog.open(directory: image.path, options: .small())
+        #expect(try last.all(group1, from: 1) == commands(1...4, 1))
+        last.close()
+    }
 }
 
 /// A disk under a cache. A sync that fails leaves what was written in the cache only, and marks it as written there:

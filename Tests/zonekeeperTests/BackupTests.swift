@@ -1,7 +1,9 @@
 import ArgumentParser
 import Directory
 import Foundation
+import KeyValueStore
 import RecordModel
+import RecordStore
 import Storage
 import Testing
 
@@ -88,6 +90,33 @@ struct BackupTests {
         }
         #expect(incarnation >= manifest.created)
         #expect(!Paths.exists(fixture.layout.administratorToken))
+    }
+
+    @Test(
+        "Zones begin a later incarnation than all before, also where an earlier restore's clock was ahead",
+        arguments: [false, true])
+    func laterIncarnation(ofPreferences: Bool) throws {
+        let fixture = try BackupFixture()
+        let path = fixture.layout.folder(of: fixture.layout.file.nodes[1]) + "/shards/0000.sqlite"
+        for end in ["", "-shm"] { try removeFile(at: path + end) }
+        let earlier = UInt64(Times.now) + 86_400_000
+        let database = try ShardDatabase.open(path: path) { db in
+            try RecordTables.create(in: db)
+            try KeyValueTables.create(in: db)
+            if ofPreferences {
+                _ = try KeyValueTables.startNewIncarnation(earlier, in: db)
+            } else {
+                try RecordTables.startNewIncarnation(earlier, in: db)
+            }
+        }
+        try database.close()
+        _ = try fixture.backUp()
+        try fixture.loseData()
+        _ = try fixture.restore()
+        for node in fixture.layout.file.nodes {
+            let mark = try JSONParser.parse(Array(try fixture.text("node-\(node.id)/restored.json").utf8))
+            #expect(mark["incarnation"] == .integer(Int64(earlier) + 1))
+        }
     }
 
     @Test("A single node is backed up and restored by its data folder, and marked for new incarnations, too")

@@ -33,7 +33,8 @@ final class Checkpointer: Sendable {
         for applier in holdings.all { checkpoint(applier) }
     }
 
-    /// Checkpoints the databases for which it is time. One round at a time.
+    /// Checkpoints the databases for which it is time, but for those that are being copied: the others do not wait.
+    /// One round at a time.
     func round(now: MonotonicTime) {
         let pinning = Set(log.pinningGroups)
         // Asked of the log, not of the WAL: that may be empty after a snapshot's copy, or a checkpoint that moved more
@@ -43,9 +44,9 @@ final class Checkpointer: Sendable {
             let last = lastCheckpoint.withLock { $0[applier.group] } ?? .zero
             let isDue =
                 uncheckpointed.contains(applier.group) && last.adding(milliseconds: settings.ageMilliseconds) <= now
-            guard isDue || pinning.contains(applier.group) || applier.database.walBytes > settings.walBytesMax else {
-                continue
-            }
+            guard isDue || pinning.contains(applier.group) || applier.database.walBytes > settings.walBytesMax,
+                !applier.database.isBeingCopied
+            else { continue }
             checkpoint(applier)
             lastCheckpoint.withLock { $0[applier.group] = now }
         }

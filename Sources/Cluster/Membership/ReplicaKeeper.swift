@@ -10,9 +10,10 @@ import Storage
 /// Opens replicas on this node and gives them up, at the start and while the node runs, so that no replica is ever open
 /// under a generation that was given up.
 ///
-/// The order of writes is what makes a crash harmless. *Opening*: the generation is durable in the folder's account
-/// before anything of the replica is made; what is missing after a crash was never used. *Giving up*: the account says
-/// so before anything is removed; what is left after a crash is removed at the next start.
+/// The order of writes is what makes a crash harmless. *Opening*: what an earlier replica left is gone durably before
+/// the generation is in the folder's account, and that is durable before anything of the replica is made; what is
+/// missing after a crash was never used. *Giving up*: the account says so before anything is removed; what is left
+/// after a crash is removed at the next start.
 struct ReplicaKeeper: Sendable {
     var platform: any NodePlatform
     var settings: NodeSettings
@@ -39,7 +40,8 @@ struct ReplicaKeeper: Sendable {
     func openPresent(_ recovered: [GroupID: RecoveredGroup]) async throws -> [GroupID: ReplicaDamage] {
         var damaged: [GroupID: ReplicaDamage] = [:]
         let held = folder.held
-        for group in recovered.keys.sorted() where held[group] == nil { try await forget(group) }
+        // Nothing has the log go on yet where it refuses that: the start fails, and may be tried again.
+        for group in recovered.keys.sorted() where held[group] == nil { try await removeFromLog(group) }
         try removeStrayDatabases(besides: held)
         // The directory first: it has the map.
         for group in held.keys.sorted() {
@@ -61,7 +63,10 @@ struct ReplicaKeeper: Sendable {
             (folder.used[place.group].map { $0 < place.generation }) ?? true,
             "group \(place.group) had generation \(place.generation) here")
         try await forget(place.group)
-        try remove(Self.files(of: place.group, in: settings.dataPath))
+        let path = ReplicaOpening.databasePath(of: place.group, in: settings.dataPath)
+        try remove(Self.files(at: path))
+        // After a power cut an earlier replica's data, which may be damaged, would pass for those of this one.
+        try settings.log.disk.syncFolder((path as NSString).deletingLastPathComponent)
         try folder.update { $0.hold(place.group, generation: place.generation) }
         try await start(place.group, generation: place.generation, RecoveredGroup(), isNew: true)
         logger.notice("group \(place.group): a new replica of generation \(place.generation) joins on this node")
@@ -169,19 +174,26 @@ struct ReplicaKeeper: Sendable {
         return true
     }
 
-    /// Removes the group from the log, if it is there.
+    /// Removes the group from the log, if it is there, however long there is no room for that.
     private func forget(_ group: GroupID) async throws {
         while true {
-            let result = await withCheckedContinuation { continuation in
-                log.submit([LogWrite(group: group, removeGroup: true)]) { continuation.resume(returning: $0) }
-            }
-            switch result {
-            case .success: return
-            case .failure(.diskFull), .failure(.overloaded), .failure(.halted):
-                try await platform.clock.sleep(milliseconds: 500)
-            case .failure(let error): throw error
+            do throws(RaftLogError) {
+                return try await removeFromLog(group)
+            } catch {
+                switch error {
+                case .diskFull, .overloaded, .halted: try await platform.clock.sleep(milliseconds: 500)
+                default: throw error
+                }
             }
         }
+    }
+
+    /// Removes the group from the log, if it is there.
+    private func removeFromLog(_ group: GroupID) async throws(RaftLogError) {
+        let result = await withCheckedContinuation { continuation in
+            log.submit([LogWrite(group: group, removeGroup: true)]) { continuation.resume(returning: $0) }
+        }
+        try result.get()
     }
 
     private func removeStrayDatabases(besides held: [GroupID: UInt64]) throws {

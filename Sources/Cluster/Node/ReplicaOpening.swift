@@ -1,7 +1,9 @@
 import Foundation
 import GRDB
+import KeyValueStore
 import Logging
 import RaftCore
+import RecordStore
 import Storage
 import Synchronization
 import Wire
@@ -177,6 +179,18 @@ package struct NewIncarnation {
 
     /// How long clients wait until all shards have the copies of subscriptions again.
     private static let copiesMillisecondsMax: UInt64 = 60_000
+
+    /// The greatest incarnation of a shard's data, by the database of a node that does not run.
+    /// - Throws: where the file is no shard's database, or cannot be read.
+    package static func newest(ofStopped path: String) throws -> UInt64 {
+        var configuration = GRDB.Configuration()
+        configuration.readonly = true
+        let database = try DatabaseQueue(path: path, configuration: configuration)
+        defer { try? database.close() }
+        return try database.read { db in
+            max(try RecordTables.newestIncarnation(in: db), try KeyValueTables.newestIncarnation(in: db))
+        }
+    }
 
     /// Has every shard begin an incarnation, and waits until homes have sent the copies of subscriptions again: a
     /// client that follows notifications from the start must not miss what is committed before the copies are there.

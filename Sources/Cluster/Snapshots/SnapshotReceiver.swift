@@ -157,9 +157,11 @@ enum SnapshotInstall {
     ///
     /// Calling it again after a failure half-way is safe.
     static func replaceDatabase(
-        at path: String, by newPath: String, mark: SnapshotMark, old: ShardDatabase, options: ShardDatabaseOptions
+        at path: String, by newPath: String, mark: SnapshotMark, old: ShardDatabase, options: ShardDatabaseOptions,
+        on disk: any LogDisk = PosixDisk()
     ) throws -> ShardDatabase {
         let files = FileManager.default
+        let folder = URL(filePath: path).deletingLastPathComponent().path
         if files.fileExists(atPath: newPath) {
             // With its write-ahead log emptied the old file is whole by itself, should this end here.
             do {
@@ -171,14 +173,14 @@ enum SnapshotInstall {
                 // Held by readers, or damaged: it is replaced all the same.
             }
             try? old.close()
-            let folder = URL(filePath: path).deletingLastPathComponent().path
             for suffix in ["-wal", "-shm"] where files.fileExists(atPath: path + suffix) {
                 try files.removeItem(atPath: path + suffix)
             }
-            try fsyncFolder(at: folder)
+            try disk.syncFolder(folder)
             try renameFile(at: newPath, to: path)
-            try fsyncFolder(at: folder)
         }
+        // Also where a try before this one renamed it, and came no further.
+        try disk.syncFolder(folder)
         let new = try ShardDatabase.open(path: path, options: options) { _ in
             throw StorageMismatch("the installed snapshot at \(path) is an empty database")
         }
@@ -189,12 +191,12 @@ enum SnapshotInstall {
         return new
     }
 
-    /// Reads where a database file stands.
+    /// Reads where a database file stands that nobody has open.
     static func mark(ofFileAt path: String) throws -> SnapshotMark {
         try read(path) { try AppliedRow.mark(of: $0) }
     }
 
-    /// Reads the feature level of a database file.
+    /// Reads the feature level of a database file that nobody has open.
     static func level(ofFileAt path: String) throws -> FeatureLevel {
         try read(path) { try AppliedRow.level(of: $0) }
     }
@@ -202,6 +204,8 @@ enum SnapshotInstall {
     private static func read<Value>(_ path: String, _ body: (Database) throws -> Value) throws -> Value {
         var configuration = GRDB.Configuration()
         configuration.readonly = true
+        // A connection that only reads makes these, and leaves them.
+        defer { for suffix in ["-wal", "-shm"] { try? removeFile(at: path + suffix) } }
         let queue = try DatabaseQueue(path: path, configuration: configuration)
         defer { try? queue.close() }
         return try queue.read(body)

@@ -150,18 +150,24 @@ package func fsyncFolder(at path: String) throws(DiskError) {
     guard fsync(folder.descriptor) == 0 else { throw DiskError(operation: "fsync", path: path, code: errno) }
 }
 
-/// The names in a folder, sorted, without `.` and `..`.
+/// The names in a folder, sorted, without `.` and `..`: all of them.
+/// - Throws: `DiskError`, also where only a part can be read.
 package func listFolder(at path: String) throws(DiskError) -> [String] {
     guard let folder = opendir(path) else { throw DiskError(operation: "opendir", path: path, code: errno) }
     defer { closedir(folder) }
     var names: [String] = []
-    while let item = readdir(folder) {
+    while true {
+        // Nothing else tells the end from a failure.
+        errno = 0
+        guard let item = readdir(folder) else {
+            guard errno == 0 else { throw DiskError(operation: "readdir", path: path, code: errno) }
+            return names.sorted()
+        }
         let name = withUnsafePointer(to: &item.pointee.d_name) { field in
             field.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
         }
         if name != "." && name != ".." { names.append(name) }
     }
-    return names.sorted()
 }
 
 /// Creates a folder, and those above it, if they are not there.

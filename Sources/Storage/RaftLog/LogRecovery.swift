@@ -167,12 +167,11 @@ struct LogRecovery {
         try removeUnused(target == nil ? unused : unused.dropFirst())
         let file = try disked { () throws(DiskError) -> DiskFile in
             guard let doubtful else { return try self.seal(segment, reader, from: reader.offset) }
-            do throws(DiskError) {
-                return try self.copy(Array(reader.bytes[..<reader.offset]), of: segment, to: target)
-            } catch {
-                guard error.isDiskFull else { throw error }
+            let content = Array(reader.bytes[..<reader.offset])
+            guard let path = try self.write(content, toFileFor: segment, target) else {
                 return try self.seal(segment, reader, from: doubtful)
             }
+            return try self.put(path, inPlaceOf: segment)
         }
         let last = Segment(number: segment.number, file: file, sizeBytes: segment.sizeBytes)
         table.replaceLast(last)
@@ -190,20 +189,30 @@ struct LogRecovery {
         return segment.file
     }
 
-    /// Puts a file with this content in the place of a segment's: an unused segment's, or a new one. What else is in
-    /// that carries other addresses.
-    private func copy(_ content: [UInt8], of segment: Found, to target: Found?) throws(DiskError) -> DiskFile {
-        let path = "\(folder)/\(Segment.name(segment.number))"
-        let newPath = target.map { "\(folder)/\(Segment.name($0.number))" } ?? path + ".tmp"
+    /// Writes this content to a file that can take a segment's place, durably: an unused segment's, or a new one. What
+    /// else is in that carries other addresses.
+    /// - Returns: the file's path; nil where there is no room for one.
+    private func write(
+        _ content: [UInt8], toFileFor segment: Found, _ target: Found?
+    ) throws(DiskError) -> String? {
+        let path = "\(folder)/\(target.map { Segment.name($0.number) } ?? Segment.name(segment.number) + ".tmp")"
         do throws(DiskError) {
-            if target == nil { try disk.fill(newPath, bytes: segment.sizeBytes) }
-            let file = try disk.open(newPath, creating: false)
+            if target == nil { try disk.fill(path, bytes: segment.sizeBytes) }
+            let file = try disk.open(path, creating: false)
             try disk.writeAll(content, to: file, at: 0)
             try disk.sync(file)
+            return path
         } catch {
-            try? disk.remove(newPath)
-            throw error
+            try? disk.remove(path)
+            guard error.isDiskFull else { throw error }
+            return nil
         }
+    }
+
+    /// Renames a file to a segment's. If that fails it is unknown which of the two has the name, and neither may be
+    /// written to.
+    private func put(_ newPath: String, inPlaceOf segment: Found) throws(DiskError) -> DiskFile {
+        let path = "\(folder)/\(Segment.name(segment.number))"
         try disk.rename(newPath, to: path)
         try disk.syncFolder(folder)
         return try disk.open(path, creating: false)

@@ -16,6 +16,7 @@ package final class ShardDatabase: Sendable {
     private let checkpointer: DatabaseQueue
     private let walFrames: WALFrames
     private let syncHasFailed = Atomic(false)
+    private let copies = Atomic(0)
     private let uses = Monitor(Uses())
 
     /// The format of the file as a whole; the tables inside have versions of their own.
@@ -196,11 +197,16 @@ package final class ShardDatabase: Sendable {
     /// - Throws: `ShardDatabaseError.heldByReaders`, which a later try may not meet; `.system`, `.damagedCopy` and
     ///   `.failedSync`; `DatabaseError` where the database cannot be read.
     package func copy(to destination: String) throws {
+        copies.add(1, ordering: .relaxed)
+        defer { copies.subtract(1, ordering: .relaxed) }
         try onCheckpointer { db in
             guard try checkpointBetweenWrites(db) else { throw ShardDatabaseError.heldByReaders }
             try DatabaseFileCopy.copy(from: db, to: destination)
         }
     }
+
+    /// Whether a copy is being made, for which a checkpoint would wait: minutes, where the database is large.
+    package var isBeingCopied: Bool { copies.load(ordering: .relaxed) > 0 }
 
     private func onCheckpointer<Result>(_ body: (Database) throws -> Result) throws -> Result {
         try use { try checkpointer.writeWithoutTransaction(body) }

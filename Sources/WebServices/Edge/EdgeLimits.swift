@@ -74,14 +74,16 @@ package struct EdgeLimits: Sendable {
 }
 
 /// How many files and sockets this process may have open.
-enum OpenFiles {
+package enum OpenFiles {
     /// What an ordinary node could use.
     static let wanted = 65_536
 
     /// Raises the process's limit as far as the system lets it, up to `wanted`: the limit that shells set is older than
-    /// servers with thousands of connections.
+    /// servers with thousands of connections, and too low for the databases of some hundred shards. To be called before
+    /// a node is opened.
     /// - Returns: the limit in force.
-    static func raiseLimit() -> Int {
+    @discardableResult
+    package static func raiseLimit() -> Int {
         var limit = rlimit()
         #if canImport(Glibc)
             let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)

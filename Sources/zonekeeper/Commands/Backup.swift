@@ -1,4 +1,5 @@
 import ArgumentParser
+import Cluster
 import Directory
 import Glibc
 import RecordModel
@@ -272,29 +273,51 @@ struct ClusterRestore {
 
     private func copy(_ manifest: BackupManifest) throws(DiskError) {
         var progress = ByteProgress("restored", total: manifest.files.reduce(0) { $0 + $1.size })
-        let incarnation = JSONValue.members(["incarnation": .integer(Times.now)]).serialized()
         try makeFolder(at: layout.data)
         for node in layout.file.nodes {
-            let folder = layout.folder(of: node)
-            let temporary = folder + ".restoring"
+            let temporary = temporary(of: node)
             try Self.remove(temporary)
-            let files = manifest.files.filter { $0.path.hasPrefix("node-\(node.id)/") }
-            for file in files {
+            for file in manifest.files where file.path.hasPrefix("node-\(node.id)/") {
                 let name = file.path.dropFirst("node-\(node.id)/".count)
                 try copy(file, to: "\(temporary)/\(name)", progress: &progress)
             }
-            try replaceFile(at: temporary + "/restored.json", with: incarnation)
-            try Self.sync(temporary)
-            // An empty folder may be in the place.
-            guard rmdir(folder) == 0 || errno == ENOENT else {
-                throw DiskError(operation: "rmdir", path: folder, code: errno)
-            }
-            try renameFile(at: temporary, to: folder)
-            try fsyncFolder(at: Paths.folder(of: folder))
         }
+        let mark = JSONValue.members(["incarnation": .integer(try incarnation())]).serialized()
+        for node in layout.file.nodes { try place(node, marked: mark) }
         if withSecrets { try copySecrets(manifest, progress: &progress) }
         try fsyncFolder(at: layout.data)
         progress.finish()
+    }
+
+    /// Where a node's folder is until it is whole.
+    private func temporary(of node: ClusterFile.Node) -> String { layout.folder(of: node) + ".restoring" }
+
+    /// What zones begin: the time, or what is greater than everything that the data had before, as where an earlier
+    /// restore was done by a clock that was ahead.
+    private func incarnation() throws(DiskError) -> Int64 {
+        var newest: UInt64 = 0
+        for node in layout.file.nodes {
+            let shards = temporary(of: node) + "/shards"
+            guard Paths.exists(shards) else { continue }
+            for name in try listFolder(at: shards) where name.hasSuffix(".sqlite") {
+                // One that cannot be read is exchanged, or keeps its node from starting.
+                newest = max(newest, (try? NewIncarnation.newest(ofStopped: "\(shards)/\(name)")) ?? 0)
+            }
+        }
+        return max(Times.now, Int64(clamping: newest &+ 1))
+    }
+
+    /// Puts a node's folder in its place, whole and durable.
+    private func place(_ node: ClusterFile.Node, marked mark: [UInt8]) throws(DiskError) {
+        let (folder, temporary) = (layout.folder(of: node), temporary(of: node))
+        try replaceFile(at: temporary + "/restored.json", with: mark)
+        try Self.sync(temporary)
+        // An empty folder may be in the place.
+        guard rmdir(folder) == 0 || errno == ENOENT else {
+            throw DiskError(operation: "rmdir", path: folder, code: errno)
+        }
+        try renameFile(at: temporary, to: folder)
+        try fsyncFolder(at: Paths.folder(of: folder))
     }
 
     private func copySecrets(_ manifest: BackupManifest, progress: inout ByteProgress) throws(DiskError) {

@@ -181,6 +181,7 @@ struct ServeCommand: AsyncParsableCommand {
     func run() async throws {
         // Everything that a node keeps is for its owner only, also what SQLite makes.
         umask(0o077)
+        OpenFiles.raiseLimit()
         var plan = if let config, let node { try clusterPlan(config: config, node: node) } else { try singlePlan() }
         plan.origin = try origin.map { try OriginRule.normalized($0) }
         plan.consoleFolder = consoleFiles.map { Paths.absolute($0) }

@@ -3,6 +3,8 @@ import Foundation
 import NIOCore
 import PeerTransport
 import RaftCore
+import Storage
+import Synchronization
 import TestSupport
 import Testing
 
@@ -32,6 +34,40 @@ extension WaitingClusterSuites {
             try await cluster.shutDown()
         }
 
+        @Test("is gone for good before the folder says that a later one is there", .timeLimit(.minutes(1)))
+        func goneForGood() async throws {
+            let disk = OrderedDisk()
+            let cluster = try await TestCluster.started(nodeCount: 1) { settings in
+                settings.membershipIntervalMilliseconds = 3_600_000
+                settings.log.disk = disk
+            }
+            let node = try cluster.node(1)
+            let group = GroupID(2)
+            try await node.keeper.release(group, damage: nil)
+            disk.steps.withLock { $0 = [] }
+            try await node.keeper.open(ReplicaPlan.Place(group: group, generation: 1))
+            let steps = disk.steps.withLock { $0 }
+            let durable = try #require(steps.firstIndex(of: "shards is durable"), "\(steps)")
+            #expect(steps[durable...].contains("node.json is there"))
+            #expect(node.folder.held[group] == 1)
+            try await cluster.shutDown()
+        }
+
+        @Test("keeps no start waiting where the disk has no room to remove it from the log", .timeLimit(.minutes(1)))
+        func fullDiskAtStart() async throws {
+            let disk = OrderedDisk()
+            let cluster = try await TestCluster.started(nodeCount: 1) { settings in
+                settings.membershipIntervalMilliseconds = 3_600_000
+                settings.log.disk = disk
+            }
+            // As where the node was killed right after it had noted that.
+            try cluster.node(1).folder.update { $0.giveUp(GroupID(2), at: 0) }
+            await cluster.stop()
+            disk.isFull.store(true, ordering: .releasing)
+            await #expect(throws: RaftLogError.diskFull) { try await cluster.start() }
+            try await cluster.shutDown()
+        }
+
         @Test("members change by a map that is known to be the newest, and by no other", .timeLimit(.minutes(1)))
         func outdatedMap() async throws {
             let cluster = try await TestCluster.started(nodeCount: 1) { $0.membershipIntervalMilliseconds = 3_600_000 }
@@ -53,5 +89,29 @@ extension WaitingClusterSuites {
             }
             try await cluster.shutDown()
         }
+    }
+}
+
+/// A disk that writes down when the names of databases become durable, and when the folder has another account. It can
+/// be told to have no room for what is written to the log.
+private final class OrderedDisk: LogDisk {
+    let steps = Mutex<[String]>([])
+    let isFull = Atomic(false)
+
+    func write(_ bytes: UnsafeRawBufferPointer, to file: DiskFile, at offset: Int) throws(DiskError) -> Int {
+        if isFull.load(ordering: .acquiring), file.path.hasSuffix(".seg") {
+            throw DiskError(operation: "pwrite", path: file.path, code: ENOSPC)
+        }
+        return try file.write(bytes, at: offset)
+    }
+
+    func rename(_ path: String, to newPath: String) throws(DiskError) {
+        try renameFile(at: path, to: newPath)
+        if newPath.hasSuffix("/node.json") { steps.withLock { $0.append("node.json is there") } }
+    }
+
+    func syncFolder(_ path: String) throws(DiskError) {
+        try fsyncFolder(at: path)
+        if path.hasSuffix("/shards") { steps.withLock { $0.append("shards is durable") } }
     }
 }

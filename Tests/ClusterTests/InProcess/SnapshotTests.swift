@@ -129,6 +129,43 @@ extension WaitingClusterSuites {
             try await cluster.shutDown()
         }
 
+        @Test("a copy of one group's database holds up checkpoints of no other", .timeLimit(.minutes(1)))
+        func checkpointsBesideCopy() async throws {
+            let cluster = try await TestCluster.started(nodeCount: 1) { $0.checkpoint.intervalMilliseconds = 3_600_000 }
+            let node = try cluster.node(1)
+            let (copied, other) = (GroupID(1), GroupID(2))
+            let database = try #require(node.holdings[copied]).database
+            var configuration = GRDB.Configuration()
+            configuration.allowsUnsafeTransactions = true
+            let reader = try DatabaseQueue(path: database.path, configuration: configuration)
+            try reader.inDatabase { try $0.execute(sql: "BEGIN; SELECT count(*) FROM applied") }
+            for group in [copied, other] {
+                _ = try await node.router.submit(.hashState, to: group, by: node.deadline())
+            }
+            // What a reader holds back is looked at again between two writes, and this one does not end.
+            let write = Monitor((isUnderway: false, mayEnd: false))
+            let writer = SystemThread {
+                try? database.write { _ in
+                    write.update { $0.isUnderway = true }
+                    write.wait { $0.mayEnd ? () : nil }
+                }
+            }
+            try await yieldUntil { write.withLock(\.isUnderway) }
+            let path = cluster.dataPath(1) + "/copy"
+            let copier = SystemThread { try? database.copy(to: path) }
+            try await yieldUntil { database.isBeingCopied }
+
+            node.checkpointer.round(now: MonotonicTime(milliseconds: 3_600_000))
+            #expect(!node.log.uncheckpointedGroups.contains(other))
+            #expect(node.log.uncheckpointedGroups.contains(copied))
+            write.update { $0.mayEnd = true }
+            for thread in [writer, copier] { thread.join() }
+            #expect(!database.isBeingCopied)
+            try reader.inDatabase { try $0.execute(sql: "COMMIT") }
+            try reader.close()
+            try await cluster.shutDown()
+        }
+
         @Test("what readers kept of the old database's write-ahead log is not laid over an installed snapshot")
         func keptFrames() async throws {
             try await TemporaryFolder.with { folder in
@@ -157,6 +194,50 @@ extension WaitingClusterSuites {
                 #expect(try installed.read { try AppliedRow.mark(of: $0).position } == position(9))
                 try installed.close()
                 try reader.close()
+            }
+        }
+
+        @Test("a snapshot counts as installed once its name is durable, also where that failed at first")
+        func durableName() async throws {
+            try await TemporaryFolder.with { folder in
+                let members = RaftCore.Configuration(voters: [ReplicaID(1)])
+                let mark = SnapshotMark(position: .zero, configuration: members)
+                func open(_ name: String) throws -> ShardDatabase {
+                    try ShardDatabase.open(path: "\(folder)/\(name)") {
+                        try AppliedRow.create(in: $0, configuration: members)
+                    }
+                }
+                let (old, new) = (try open("old"), try open("new"))
+                try new.close()
+                let disk = ForgetfulFolders()
+                func install() throws -> ShardDatabase {
+                    try SnapshotInstall.replaceDatabase(
+                        at: folder + "/old", by: folder + "/new", mark: mark, old: old, options: ShardDatabaseOptions(),
+                        on: disk)
+                }
+                #expect(throws: DiskError.self) { try install() }
+                #expect(try listFolder(at: folder) == ["old"])
+                let installed = try install()
+                let isDurable = disk.isDurable.load(ordering: .acquiring)
+                #expect(isDurable)
+                try installed.close()
+            }
+        }
+
+        @Test("reading where a copy stands leaves nothing beside it")
+        func nothingBeside() async throws {
+            try await TemporaryFolder.with { folder in
+                let members = RaftCore.Configuration(voters: [ReplicaID(1)])
+                let database = try ShardDatabase.open(path: folder + "/own") {
+                    try AppliedRow.create(in: $0, configuration: members)
+                }
+                let copies = folder + "/copies"
+                try makeFolder(at: copies)
+                let copy = try OutgoingSnapshot(copying: database, to: copies + "/out", id: 1)
+                #expect(copy.mark.configuration == members)
+                #expect(try SnapshotInstall.level(ofFileAt: copy.path) == .first)
+                #expect(try listFolder(at: copies) == ["out"])
+                try database.close()
             }
         }
 
@@ -237,6 +318,18 @@ extension WaitingClusterSuites {
             }
             Issue.record("the replica never came to the state of the others")
         }
+    }
+}
+
+/// A disk on which a folder's second sync fails, as for want of room.
+private final class ForgetfulFolders: LogDisk {
+    let isDurable = Atomic(false)
+    private let syncs = Atomic(0)
+
+    func syncFolder(_ path: String) throws(DiskError) {
+        let count = syncs.add(1, ordering: .relaxed).newValue
+        guard count != 2 else { throw DiskError(operation: "fsync", path: path, code: ENOSPC) }
+        isDurable.store(count > 2, ordering: .releasing)
     }
 }
 

@@ -45,6 +45,19 @@ extension WaitingClusterSuites {
                 ["--data", folder + "/data", "--port", "\(ports[0])", "--peer-port", "\(ports[1])"], "\(ports[0])")
         }
 
+        @Test("it gets further than its databases where the shell lets it open few files, and the system more")
+        func fewOpenFiles() throws {
+            let (ports, none) = (try FreePorts.take(2), folder + "/none.pem")
+            let arguments = [
+                "serve", "--data", folder + "/data", "--port", "\(ports[0])", "--peer-port", "\(ports[1])",
+                "--client-certificate", none, "--client-key", none,
+            ]
+            let ended = try FinishedProgram(
+                ["sh", "-c", "ulimit -S -n 96; exec \"$0\" \"$@\"", ServerProcess.binary.path] + arguments)
+            #expect(ended.errors.contains("the client certificate \(none)"), "\(ended.text)")
+            try? FileManager.default.removeItem(atPath: folder)
+        }
+
         @Test("a data folder that cannot be written")
         func unwritableFolder() throws {
             let file = folder + "/file"
