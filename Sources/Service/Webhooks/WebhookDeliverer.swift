@@ -237,7 +237,7 @@ private struct WebhookRun {
         if reader.progress.current?.isLoss == true { return [] }
         let log = WebhookLog(service: service, webhook: webhook)
         guard let page = try await log.page(after: reader.progress.position) else {
-            reader.progress.lose(of: webhook.id)
+            reader.progress.lose(of: newID())
             reader.isChanged = true
             return []
         }
@@ -245,13 +245,19 @@ private struct WebhookRun {
             let notifications = page.entries.filter { $0.sequence <= current.through }.map(\.json)
             return notifications.isEmpty ? nil : notifications
         }
-        guard let last = page.entries.last else { return nil }
+        guard let last = page.entries.last else {
+            if reader.progress.pass(to: page.end) { reader.isChanged = true }
+            return nil
+        }
         reader.progress.begin(
-            of: webhook.id, through: last.sequence, count: UInt64(page.entries.count),
+            of: newID(), through: last.sequence, count: UInt64(page.entries.count),
             end: page.end(at: last.sequence))
         reader.isChanged = true
         return page.entries.map(\.json)
     }
+
+    /// What the id of the next delivery begins with.
+    private func newID() -> String { "\(webhook.id)-\(service.randomHex(bytes: 4))" }
 
     // MARK: What is sent
 

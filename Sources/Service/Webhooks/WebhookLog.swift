@@ -17,6 +17,9 @@ struct WebhookLog {
         var entries: [Entry]
         fileprivate var token: NotificationToken
 
+        /// The place in the log after a page that has everything.
+        var end: [UInt8] { token.encoded() }
+
         /// The place in the log after an entry.
         func end(at sequence: Int64) -> [UInt8] {
             var token = token

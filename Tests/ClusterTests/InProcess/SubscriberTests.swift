@@ -7,6 +7,7 @@ import Logging
 import RaftCore
 import RecordModel
 import RecordStore
+import Synchronization
 import TestSupport
 import Testing
 import Wire
@@ -14,7 +15,7 @@ import Wire
 @testable import Service
 
 extension ClusterSuites {
-    @Suite("Subscribers without an account, and tokens of devices")
+    @Suite("Subscribers without an account, tokens of devices, and webhooks")
     struct SubscriberTests {
         private static let key = SchemaKey(container: "iCloud.test", environment: .development)
         private static let hour: Int64 = 3_600_000
@@ -57,6 +58,18 @@ extension ClusterSuites {
                 guard case .zone = outcome else { throw TestFailure("\(outcome)") }
             }
 
+            /// A webhook that is told of private databases.
+            func webhook(to receiver: Receiver) async throws -> Webhook {
+                try await awaitTrue("the directory knows webhooks") { await node.levels.has(.webhooks, in: .directory) }
+                service.webhooks.start(service, receiver)
+                var changes = Webhooks.Changes()
+                (changes.url, changes.watchesPrivate) = ("https://hooks.example.com/", true)
+                let origin = AuditOrigin(actor: "administrator", requestID: "", address: "", time: service.now)
+                return try await Webhooks(service, key).create(
+                    "hook", changes, origin: origin, by: service.deadline()
+                ).webhook
+            }
+
             func subscribers() async throws -> Set<String> {
                 var users: Set<String> = []
                 for group in node.map.groups.dropFirst() {
@@ -66,6 +79,28 @@ extension ClusterSuites {
                 }
                 return users
             }
+        }
+
+        /// Takes whatever is delivered to it.
+        private final class Receiver: WebhookTransport {
+            private let taken = Mutex<[JSONValue]>([])
+
+            var deliveries: [JSONValue] { taken.withLock { $0 } }
+
+            /// The zones that a delivery tells of.
+            static func zones(in delivery: JSONValue) -> [String] {
+                delivery["notifications"]?.array?.compactMap { $0["payload"]?["ck"]?["met"]?["zid"]?.string } ?? []
+            }
+
+            func check(_ address: WebAddress) async throws(WebhookFailure) {}
+
+            func send(_ request: WebhookRequest) async throws(WebhookFailure) -> Int {
+                guard let json = try? JSONParser.parse(request.body) else { return 400 }
+                taken.withLock { $0.append(json) }
+                return 200
+            }
+
+            func shutdown() async {}
         }
 
         private func inWorld(_ accounts: [String], _ body: (World) async throws -> Void) async throws {
@@ -218,6 +253,37 @@ extension ClusterSuites {
             try await cluster.start([2])
             #expect(try await client == "phone")
             try await cluster.shutDown()
+        }
+
+        @Test("a restore that takes a webhook back to before its first delivery is told, under an id that none had")
+        func restoredWebhook() async throws {
+            try await inWorld(["ann"]) { world in
+                let (service, receiver, ann) = (world.service, Receiver(), Self.database(of: "ann"))
+                let webhook = try await world.webhook(to: receiver)
+                let backup = try await awaitState("it has a place in its log") {
+                    try await WebhookReader.load(webhook, in: service).progress
+                } until: {
+                    !$0.position.isEmpty
+                }
+                try await world.change("a", of: ann)
+                var reader = try await awaitState("a is told") {
+                    try await WebhookReader.load(webhook, in: service)
+                } until: {
+                    $0.progress.attempts.count == 1 && $0.progress.current == nil
+                }
+                reader.progress = backup
+                try await reader.save(webhook, in: service)
+                try await NewIncarnation(of: world.node).begin(1_000)
+                try await world.change("b", of: ann)
+                let all = try await awaitState("b is told") {
+                    receiver.deliveries
+                } until: {
+                    $0.contains { Receiver.zones(in: $0).contains("b") }
+                }
+                #expect(all.map { $0["lost"] == .bool(true) }.prefix(2) == [false, true])
+                let ids = all.compactMap { $0["id"]?.string }
+                #expect(Set(ids).count == all.count, "\(ids)")
+            }
         }
 
         @Test("after a restore a token goes on with what is kept, and with what comes")
