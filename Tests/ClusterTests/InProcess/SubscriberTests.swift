@@ -255,6 +255,36 @@ extension ClusterSuites {
             try await cluster.shutDown()
         }
 
+        @Test("a node that may lag behind the directory passes nothing by in the log of a webhook")
+        func laggingNode() async throws {
+            let cluster = try await TestCluster.started(nodeCount: 2) {
+                $0.replicasPerShard = 1
+                $0.encryptionKey = [UInt8](repeating: 3, count: 32)
+            }
+            let node = try cluster.node(1)
+            let service = RecordService(node: node, logger: Logger(label: "test"))
+            let webhooks = (0..<100).map { number in
+                Webhook(
+                    container: Self.key.container, environment: Self.key.environment, name: "hook", id: "\(number)",
+                    url: "https://hooks.example.com/")
+            }
+            let found = try await awaitState("node 1 leads the home of one") {
+                webhooks.first { node.leads($0.subscriber.home(in: service)) }
+            } until: {
+                $0 != nil
+            }
+            let webhook = try #require(found)
+            let log = WebhookLog(service: service, webhook: webhook)
+            try await awaitTrue("the log is read") { try await log.page(after: []) != nil }
+            await cluster.stop([2])
+            try await awaitTrue("the lease ends") {
+                do { try await node.requireDirectory() } catch { return true }
+                return false
+            }
+            await #expect(throws: RequestFailure.self) { try await log.page(after: []) }
+            try await cluster.shutDown()
+        }
+
         @Test("a restore that takes a webhook back to before its first delivery is told, under an id that none had")
         func restoredWebhook() async throws {
             try await inWorld(["ann"]) { world in
