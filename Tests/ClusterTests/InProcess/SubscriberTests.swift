@@ -128,15 +128,17 @@ extension ClusterSuites {
                 owner: Account.userRecordName(accountID: account, container: key.container))
         }
 
-        @Test("only those without an account are forgotten, on every page, and no webhook")
+        @Test("only those without an account are forgotten, on every page, and webhooks that are not there any more")
         func forgotten() async throws {
             let others = (0..<30).map { "user\($0)" }
             try await inWorld(["ann", "bob"] + others) { world in
-                let webhook = DatabaseKey.webhook("w", container: Self.key.container, environment: Self.key.environment)
+                let webhook = try await world.webhook(to: Receiver()).subscriber
+                let removed = DatabaseKey.webhook(
+                    "removed", container: Self.key.container, environment: Self.key.environment)
                 let stay = others.map { Self.database(of: $0) }
                 let kept = [Self.database(of: "ann"), Self.database(of: "bob"), webhook] + stay
-                let gone = (0..<260).map { Self.database(of: "gone\($0)") }
-                for subscriber in kept + gone { try await world.subscribe(subscriber) }
+                let gone = (0..<260).map { Self.database(of: "gone\($0)") } + [removed]
+                for subscriber in kept + gone where subscriber != webhook { try await world.subscribe(subscriber) }
                 #expect(try await world.subscribers().count == kept.count + gone.count)
                 func forgetAll() async -> Bool {
                     await world.service.deletedSubscribers.forgetAll(in: world.service)
