@@ -162,9 +162,8 @@ private struct WebhookRun {
 
     mutating func run() async {
         let store = StoreKey(home: webhook.subscriber)
-        guard let ticket = try? service.watches.enter(store, group: webhook.subscriber.home(in: service)) else {
-            return
-        }
+        let home = webhook.subscriber.home(in: service)
+        guard let ticket = try? service.watches.enter(store, group: home, isOfNode: true) else { return }
         while goesOn() {
             service.watches.begin(ticket)
             var wait: Int64

@@ -103,12 +103,17 @@ extension ClusterSuites {
             func shutdown() async {}
         }
 
-        private func inWorld(_ accounts: [String], _ body: (World) async throws -> Void) async throws {
+        private func inWorld(
+            _ accounts: [String], watchesMax: Int = 1_000, _ body: (World) async throws -> Void
+        ) async throws {
             let cluster = try await TestCluster.started(nodeCount: 1) {
                 $0.encryptionKey = [UInt8](repeating: 3, count: 32)
             }
             let node = try cluster.node(1)
-            let world = World(cluster: cluster, service: RecordService(node: node, logger: Logger(label: "test")))
+            var settings = ServiceSettings()
+            settings.watchesMax = watchesMax
+            let service = RecordService(node: node, settings: settings, logger: Logger(label: "test"))
+            let world = World(cluster: cluster, service: service)
             for group in node.map.groups.dropFirst() {
                 try await awaitTrue("group \(group) knows webhooks") { await node.levels.has(.webhooks, in: group) }
             }
@@ -255,6 +260,18 @@ extension ClusterSuites {
             try await cluster.start([2])
             #expect(try await client == "phone")
             try await cluster.shutDown()
+        }
+
+        @Test("a webhook is told by a node on which others wait for as much as they may")
+        func crowdedNode() async throws {
+            try await inWorld(["ann"], watchesMax: 1) { world in
+                let (receiver, ann) = (Receiver(), Self.database(of: "ann"))
+                let ticket = try world.service.watches.enter(StoreKey(home: ann), group: ann.home(in: world.service))
+                _ = try await world.webhook(to: receiver)
+                try await world.change("a", of: ann)
+                try await awaitTrue("it is told") { receiver.deliveries.contains { Receiver.zones(in: $0) == ["a"] } }
+                withExtendedLifetime(ticket) {}
+            }
         }
 
         @Test("a node that may lag behind the directory passes nothing by in the log of a webhook")
