@@ -297,6 +297,25 @@ struct FiledSubscriptionTests {
         }
     }
 
+    @Test("however many databases are watched, those with the most subscriptions stay in memory")
+    func kept() throws {
+        let cache = WatcherCache()
+        let version = DatabaseWatchers.Version(revision: 1, schema: nil)
+        func load(_ name: String, _ count: Int) throws -> Bool {
+            var isLoaded = false
+            _ = try cache.watchers(of: user(name), at: version) {
+                isLoaded = true
+                return DatabaseWatchers(
+                    version: version, schema: .none, rows: (0..<count).map { (Int64($0), watcher($0, [])) })
+            }
+            return isLoaded
+        }
+        let many = (0..<8).map { "_many\($0)" }
+        for name in many { #expect(try load(name, 5)) }
+        for number in 0..<5_000 { #expect(try load("_u\(number)", 1)) }
+        for name in many { #expect(try !load(name, 5), "\(name) is read again") }
+    }
+
     @Test("changes that wait when databases get lanes of their own go on in their order")
     func divided() throws {
         let old = FeatureLevel.renewedSubscriptions
