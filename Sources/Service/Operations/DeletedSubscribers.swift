@@ -9,9 +9,10 @@ import Synchronization
 /// Removes what deleted users and webhooks left at their homes: subscriptions and their copies, notifications, and the
 /// tokens of devices.
 ///
-/// The deletion of an account notes nothing of this, and a webhook goes with its own, but for what was under way. Instead, each node looks from time to time through the subscribers
-/// of the shards that it leads, and forgets those without an account. So nothing stays for ever, whatever is lost in
-/// between: not after a crash, and not of a request that was under way when the account was deleted.
+/// The deletion of an account notes nothing of this, and a webhook goes with its own, but for what was under way.
+/// Instead, each node looks from time to time through the subscribers of the shards that it leads, and forgets those
+/// without an account. So nothing stays for ever, whatever is lost in between: not after a crash, and not of a request
+/// that was under way when the account was deleted.
 ///
 /// What is forgotten does not come back, so who has no account is asked for in two rounds, and where nobody has one,
 /// the directory is doubted.
@@ -120,8 +121,8 @@ package final class DeletedSubscribers: Sendable {
         guard unknown.count > Self.unknownMax, unknown.count == users.count else { return unknown }
         logger.warning(
             """
-            \(users[0].container): none of \(unknown.count) subscribers on \(group) has an account, so the directory is \
-            doubted and nothing is forgotten; if they were all deleted, this can be left as it is
+            \(users[0].container): none of \(unknown.count) subscribers on \(group) has an account, so the directory \
+            is doubted and nothing is forgotten; if they were all deleted, this can be left as it is
             """)
         return nil
     }

@@ -271,8 +271,8 @@ private struct WebhookRun {
             flag: delivery.isLoss ? "lost" : nil)
         return try await service.webhooks.deliver(for: webhook.container) {
             () async throws(RequestFailure) -> WebhookProgress.Attempt in
-            // It may have waited for long, and its webhook was changed or removed, or another node leads. It must not be
-            // long that two deliver.
+            // It may have waited for long, and its webhook was changed or removed, or another node leads. It must not
+            // be long that two deliver.
             try await service.cluster.requireDirectory()
             guard newest == webhook else {
                 throw RequestFailure(ServiceError.nothingDone("the webhook has changed, or another node delivers"))

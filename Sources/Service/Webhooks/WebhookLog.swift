@@ -42,8 +42,8 @@ struct WebhookLog {
         var read = ShardRead.NotificationsRead(
             subscriber: webhook.subscriber, token: position.isEmpty ? nil : position, client: nil,
             limit: Self.entriesMax)
-        // A webhook is the container's, whose every record it may be told of; but not of types that were dropped. A node
-        // that lags behind would pass by those that are new.
+        // A webhook is the container's, whose every record it may be told of; but not of types that were dropped. A
+        // node that lags behind would pass by those that are new.
         try await service.cluster.requireDirectory()
         let types = Set(service.schema(webhook.schemaKey).schema.types.map(\.name))
         read.hidden.readable = NotificationLog.Readable(types: types, typesOfOthers: types)

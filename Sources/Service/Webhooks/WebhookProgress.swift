@@ -97,7 +97,8 @@ package struct WebhookProgress: Hashable, Sendable {
         current = Delivery(id: "\(id)-\(number)", isLoss: true)
     }
 
-    /// Nothing is to be told up to a place in the log. Only by a place it is found out that something was lost behind it.
+    /// Nothing is to be told up to a place in the log. Only by a place it is found out that something was lost behind
+    /// it.
     /// - Returns: whether it is another one than before.
     package mutating func pass(to place: [UInt8]) -> Bool {
         precondition(current == nil, "delivery \(number) is not over")
