@@ -66,6 +66,24 @@ extension Conformance {
             #expect(answer.status == 200, "\(answer)")
         }
 
+        @Test("who saves very many subscriptions waits until they are paid for")
+        func manySubscriptions() async throws {
+            let space = try await Self.space(.memory, requestsPerSecond: 1)
+            let operations = (0..<200).map { number -> JSONValue in
+                [
+                    "operationType": "create",
+                    "subscription": [
+                        "subscriptionID": .string("s\(number)"), "subscriptionType": "database",
+                        "notificationInfo": ["alertBody": .string("\(number)")],
+                    ],
+                ]
+            }
+            let saved = try await space.call("subscriptions/modify", ["operations": .array(operations)])
+            #expect(try saved.items("subscriptions").allSatisfy { $0.code == nil }, "\(saved)")
+            let refused = try await space.get("zones/list")
+            #expect(refused.status == 429 && refused.code == "THROTTLED", "\(refused)")
+        }
+
         @Test("preferences have a limit of their own", arguments: Door.allCases)
         func keyValues(door: Door) async throws {
             let space = try await Self.space(door, requestsPerSecond: 1, keyValues: 100_000)

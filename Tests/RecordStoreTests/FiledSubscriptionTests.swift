@@ -192,7 +192,9 @@ struct FiledSubscriptionTests {
         arguments: 1...6 as ClosedRange<UInt64>)
     func same(seed: UInt64) throws {
         var random = Random(seed)
-        let levels: [FeatureLevel] = [.renewedSubscriptions, .filedSubscriptions, .filedNegations]
+        let levels: [FeatureLevel] = [
+            .renewedSubscriptions, .filedSubscriptions, .filedNegations, .weighedSubscriptions,
+        ]
         let shards = try levels.map { _ in try Self.shard() }
         func apply(_ body: (RecordTransaction) throws -> Void) throws {
             for (shard, level) in zip(shards, levels) { try shard.run(level: level, body) }
@@ -222,7 +224,7 @@ struct FiledSubscriptionTests {
             try apply { _ = try $0.apply(.modifyRecords(command)) }
         }
         let told = try shards.map { try $0.told() }
-        #expect(told[0] == told[1] && told[0] == told[2])
+        #expect(told.allSatisfy { $0 == told[0] })
         #expect(told[0].count > 1_000, "the inputs are to meet: \(told[0].count)")
     }
 
@@ -269,6 +271,49 @@ struct FiledSubscriptionTests {
         #expect(try pair.shard.maintain(time: 1_000, rows: 1) == 1, "it does not count in rows")
         #expect(try pair.shard.told().count == 3_001)
         #expect(try waiting().isEmpty)
+    }
+
+    @Test("subscriptions that take long to look at count for more, and the rest of them waits")
+    func weighed() throws {
+        let absent = FieldValue.list(.string, (0..<250).map { .string("x\($0)") })
+        let passed = Filter(field: "tags", comparator: .notListContainsAny, value: absent)
+        let failed = Filter(
+            field: "tags", comparator: .notListContainsAll, value: .list(.string, [.string("t0"), .string("t1")]))
+        let effects = (0..<100).map { Effect.watch(watcher($0, Array(repeating: passed, count: 8) + [failed])) }
+        let fields: [(String, FieldValue?)] = [("tags", .list(.string, (0..<1_000).map { .string("t\($0)") }))]
+        let command = ModifyRecords(
+            zone: Fixture.publicZone, schemaVersion: 1, caller: Fixture.bob, time: 1_000,
+            operations: [.make(.create, "a", fields)])
+        for (level, waiting) in [(FeatureLevel.filedNegations, 0), (.weighedSubscriptions, 1)] {
+            let shard = try Self.shard()
+            try shard.run(level: level) {
+                _ = try $0.deliver(OutboxDelivery(source: 9, incarnation: 1, first: 1, effects: effects))
+                _ = try $0.apply(.modifyRecords(command))
+            }
+            #expect(try shard.count("SELECT count(*) FROM record") == 1)
+            #expect(try shard.count("SELECT count(*) FROM matching") == waiting, "\(level)")
+            try shard.maintain(time: 1_000)
+            #expect(try shard.count("SELECT count(*) FROM matching") == 0)
+        }
+    }
+
+    @Test("however many databases are watched, those with the most subscriptions stay in memory")
+    func kept() throws {
+        let cache = WatcherCache()
+        let version = DatabaseWatchers.Version(revision: 1, schema: nil)
+        func load(_ name: String, _ count: Int) throws -> Bool {
+            var isLoaded = false
+            _ = try cache.watchers(of: user(name), at: version) {
+                isLoaded = true
+                return DatabaseWatchers(
+                    version: version, schema: .none, rows: (0..<count).map { (Int64($0), watcher($0, [])) })
+            }
+            return isLoaded
+        }
+        let many = (0..<8).map { "_many\($0)" }
+        for name in many { #expect(try load(name, 5)) }
+        for number in 0..<5_000 { #expect(try load("_u\(number)", 1)) }
+        for name in many { #expect(try !load(name, 5), "\(name) is read again") }
     }
 
     @Test("changes that wait when databases get lanes of their own go on in their order")

@@ -91,6 +91,14 @@ struct WebhookTests {
         #expect(progress.encoded().count < 8 << 10)
     }
 
+    @Test("a subscription that another node has deleted already is no failure of the change that was to delete it")
+    func deletedTwice() {
+        let gone = ServiceError(.notFound, "no subscription 'Note'")
+        #expect(WebhookSubscriptions.failure(in: [nil, gone]) == nil)
+        let full = ServiceError(.tryAgainLater, "too much waits", retryAfterSeconds: 5)
+        #expect(WebhookSubscriptions.failure(in: [gone, full, nil]) == full)
+    }
+
     @Test("a delivery is signed over its id, its time and the bytes that are sent, with each secret")
     func signature() {
         let secret = WebhookSecret(key: (0..<32).map { UInt8($0) })

@@ -39,7 +39,7 @@ package struct ScriptedAnswer: Sendable {
     package var body: String
     /// Whether the connection is closed instead: the answer gets lost.
     package var isLost = false
-    /// Whether it does not come before the server ends.
+    /// Whether it does not come before it is released.
     package var isKeptBack = false
 
     /// An empty object, unless something else is said.
@@ -55,6 +55,7 @@ package final class ScriptedServer: Sendable {
     private let requestLog = Mutex<[ScriptedRequest]>([])
     private let answer: @Sendable (ScriptedRequest, Int) -> ScriptedAnswer
     private let channel = Mutex<(any Channel)?>(nil)
+    private let kept = Mutex<[@Sendable () -> Void]>([])
 
     /// - Parameter answer: the request, and how many came before it.
     private init(_ answer: @escaping @Sendable (ScriptedRequest, Int) -> ScriptedAnswer) { self.answer = answer }
@@ -99,6 +100,17 @@ package final class ScriptedServer: Sendable {
     /// What it was asked, in order.
     package var requests: [ScriptedRequest] { requestLog.withLock { $0 } }
 
+    /// Sends what is kept back.
+    package func release() {
+        let answers = kept.withLock { kept in
+            defer { kept = [] }
+            return kept
+        }
+        for send in answers { send() }
+    }
+
+    fileprivate func keep(_ send: @escaping @Sendable () -> Void) { kept.withLock { $0.append(send) } }
+
     fileprivate func take(_ request: ScriptedRequest) -> ScriptedAnswer {
         let earlier = requestLog.withLock { log in
             log.append(request)
@@ -126,14 +138,18 @@ private final class ScriptedHandler: ChannelInboundHandler {
             guard let request else { return }
             let answer = server.take(request)
             if answer.isLost { return context.close(promise: nil) }
-            if answer.isKeptBack { return }
-            var headers = HTTPHeaders(answer.headers)
-            headers.add(name: "Content-Length", value: String(answer.body.utf8.count))
-            let head = HTTPResponseHead(
-                version: .http1_1, status: .init(statusCode: answer.status), headers: headers)
-            context.write(wrapOutboundOut(.head(head)), promise: nil)
-            context.write(wrapOutboundOut(.body(.byteBuffer(ByteBuffer(string: answer.body)))), promise: nil)
-            context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
+            let channel = context.channel
+            if answer.isKeptBack { return server.keep { Self.send(answer, on: channel) } }
+            Self.send(answer, on: channel)
         }
+    }
+
+    private static func send(_ answer: ScriptedAnswer, on channel: any Channel) {
+        var headers = HTTPHeaders(answer.headers)
+        headers.add(name: "Content-Length", value: String(answer.body.utf8.count))
+        let head = HTTPResponseHead(version: .http1_1, status: .init(statusCode: answer.status), headers: headers)
+        channel.write(HTTPServerResponsePart.head(head), promise: nil)
+        channel.write(HTTPServerResponsePart.body(.byteBuffer(ByteBuffer(string: answer.body))), promise: nil)
+        channel.writeAndFlush(HTTPServerResponsePart.end(nil), promise: nil)
     }
 }

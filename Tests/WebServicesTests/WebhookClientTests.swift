@@ -152,6 +152,27 @@ struct WebhookClientTests {
         }
     }
 
+    @Test("where many hosts are told, a connection with a delivery under way is not closed for another one")
+    func busy() async throws {
+        try await ScriptedServer.running { _, earlier in
+            var answer = ScriptedAnswer()
+            answer.isKeptBack = earlier == 0
+            return answer
+        } _: { server in
+            let client = WebhookClient(Self.allowing, clientsMax: 1, resolve: Names("127.0.0.1").resolver)
+            async let first = status(client, "http://a.invalid:\(server.port)/")
+            try await awaitTrue("the first is under way") { server.requests.count == 1 }
+            for host in ["b.invalid", "c.invalid"] {
+                let answer = try await status(client, "http://\(host):\(server.port)/")
+                #expect(answer == 200)
+            }
+            server.release()
+            let answer = try await first
+            #expect(answer == 200)
+            await client.shutdown()
+        }
+    }
+
     @Test("each repeat goes to another address of the host")
     func addresses() async throws {
         try await ScriptedServer.running { _, _ in

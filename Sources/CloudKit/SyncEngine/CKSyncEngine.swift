@@ -163,13 +163,14 @@ extension CKSyncEngine {
     }
 
     private func send(_ context: SendChangesContext) async throws {
+        // Also where it fails: a part may have been sent, and the server tells this process of none of its changes.
+        defer { running.withLock { $0.listener }?.tellOthers() }
         try await run(isWhole: false) { session in
             try await session.send(context)
         } ended: {
             [state] in
             $0.sendEnded($1, at: $2, hasPending: state.hasPending)
         }
-        running.withLock { $0.listener }?.tellOthers()
     }
 
     /// Runs one operation after those before it. It is cancelled with the tasks that wait for it.

@@ -24,6 +24,7 @@ final class DatabaseWatchers: @unchecked Sendable {
     private(set) var queries: [String: QueryWatchers] = [:]
 
     var isEmpty: Bool { zones.isEmpty && queries.isEmpty }
+    var count: Int { queries.values.reduce(zones.count) { $0 + $1.count } }
 
     /// Of queries in one zone.
     func queries(in zone: ZoneKey) -> [WatcherEntry] {
@@ -74,7 +75,11 @@ final class WatcherCache: Sendable {
             if loaded.isEmpty {
                 known[database] = nil
             } else {
-                if known.count >= Self.countMax { known.remove(at: known.startIndex) }
+                known[database] = nil
+                // The one that is read again with the least work.
+                if known.count >= Self.countMax, let least = known.min(by: { $0.value.count < $1.value.count }) {
+                    known[least.key] = nil
+                }
                 known[database] = loaded
             }
         }

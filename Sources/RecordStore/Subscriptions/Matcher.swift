@@ -11,6 +11,9 @@ final class Matcher {
     private let costMax: Int
     /// The same of one that is told: to look at one is much less work.
     private let costOfTelling: Int
+    /// Steps of `QueryWork` that are within that 1; each so many more are another 1. So what conditions charge decides
+    /// where a part of matching ends, and changes with a feature level only.
+    private static let stepsOfLooking = 50
     /// What of `costMax` maintenance has to itself, where it does not count in rows.
     static let maintenanceCostMax = 40_000
     /// Characters of a text that a notification shows, as Apple's may cut them, and bytes of all values together.
@@ -230,10 +233,13 @@ final class Matcher {
             else { return nil }
             let schema = try database.schema.map { try tables.installedSchema($0, in: db) } ?? .none
             let test = RecordTest(matching: matching, grants: schema.byName[type]?.definition.grants ?? [])
-            var keyed = KeyedRecord(record, work: QueryWork(bound: .max))
+            var found = KeyedRecord(record, work: QueryWork(bound: .max))
             let rows = queries.candidates(
-                for: &keyed, matching.change.event, after: after, through: last, limit: max(budget, 0) + 1)
-            return try match(rows.lazy.compactMap { queries[$0] }, after: after, &budget) { entry in
+                for: &found, matching.change.event, after: after, through: last, limit: max(budget, 0) + 1)
+            // One of its own: what is charged must not depend on how candidates were found.
+            let work = QueryWork(bound: .max)
+            var keyed = KeyedRecord(record, work: work)
+            return try match(rows.lazy.compactMap { queries[$0] }, after: after, &budget, counting: work) { entry in
                 guard test.mayBeTold(to: entry.watcher), let conditions = entry.conditions,
                     conditions.allSatisfy({ $0.holds(&keyed) })
                 else { return [] }
@@ -269,9 +275,11 @@ final class Matcher {
     }
 
     /// Tells some, by row.
-    /// - Parameter effects: those of the change on the home of one; none where it does not concern that one.
+    /// - Parameters:
+    ///   - work: what finding out the effects charges.
+    ///   - effects: those of the change on the home of one; none where it does not concern that one.
     private func match(
-        _ entries: some Sequence<WatcherEntry>, after: Int64, _ budget: inout Int,
+        _ entries: some Sequence<WatcherEntry>, after: Int64, _ budget: inout Int, counting work: QueryWork? = nil,
         _ effects: (WatcherEntry) -> [Effect]
     ) throws -> Stop? {
         var stop = Stop(position: after)
@@ -281,7 +289,9 @@ final class Matcher {
                 try endOnce(fired)
                 return stop
             }
+            let before = work?.spent ?? 0
             let effects = effects(entry)
+            if let work, level >= .weighedSubscriptions { budget -= (work.spent - before) / Self.stepsOfLooking }
             if !effects.isEmpty {
                 guard try level < .exactNotifications || outbox.hasRoom(for: entry.watcher.home) else {
                     stop.waitsFor = entry.watcher.home

@@ -11,6 +11,7 @@ struct QueryWatchers: Sendable {
     private var files: [Match.Event: WatcherFile] = [:]
 
     var isEmpty: Bool { entries.isEmpty }
+    var count: Int { entries.count }
 
     subscript(_ row: Int64) -> WatcherEntry? { entries[row] }
 

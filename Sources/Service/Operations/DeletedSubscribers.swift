@@ -6,12 +6,13 @@ import RecordModel
 import RecordStore
 import Synchronization
 
-/// Removes what deleted users left at their homes: subscriptions and their copies, notifications, and the tokens of
-/// their devices.
+/// Removes what deleted users and webhooks left at their homes: subscriptions and their copies, notifications, and the
+/// tokens of devices.
 ///
-/// The deletion of an account notes nothing of this. Instead, each node looks from time to time through the subscribers
-/// of the shards that it leads, and forgets those without an account. So nothing stays for ever, whatever is lost in
-/// between: not after a crash, and not of a request that was under way when the account was deleted.
+/// The deletion of an account notes nothing of this, and a webhook goes with its own, but for what was under way.
+/// Instead, each node looks from time to time through the subscribers of the shards that it leads, and forgets those
+/// without an account. So nothing stays for ever, whatever is lost in between: not after a crash, and not of a request
+/// that was under way when the account was deleted.
 ///
 /// What is forgotten does not come back, so who has no account is asked for in two rounds, and where nobody has one,
 /// the directory is doubted.
@@ -95,26 +96,35 @@ package final class DeletedSubscribers: Sendable {
             try await service.cluster.refreshDirectory()
             let subscribers = page.users.map { user in
                 DatabaseKey(container: key.container, environment: key.environment, scope: .private, owner: user)
-            }.filter { !$0.isOfWebhook }
-            let names = try await service.accounts.names(ofOwners: subscribers)
-            let unknown = subscribers.filter { names[$0.owner] == nil }
-            if unknown.count > Self.unknownMax, unknown.count == subscribers.count {
-                logger.warning(
-                    """
-                    \(key.container): none of \(unknown.count) subscribers on \(group) has an account, so the directory \
-                    is doubted and nothing is forgotten; if they were all deleted, this can be left as it is
-                    """)
-                return
             }
+            guard var unknown = try await withoutAccount(subscribers.filter { !$0.isOfWebhook }, on: group, service)
+            else { return }
+            let webhooks = Set(service.directory.webhooks(of: key).map(\.subscriber))
+            unknown += subscribers.filter { $0.isOfWebhook && !webhooks.contains($0) }
             found.formUnion(unknown.filter { !suspects.contains($0) })
             for subscriber in unknown where suspects.contains(subscriber) {
                 try await Self.forget(subscriber, in: service, by: service.deadline())
-                logger.info("\(key.container): forgot the subscriptions of \(subscriber.owner), who was deleted")
+                logger.info("\(key.container): forgot the subscriptions of \(subscriber.owner), which was deleted")
             }
             if page.users.count < Self.pageMax { return }
             last = end
             try? await service.node.platform.clock.sleep(milliseconds: Self.pauseMilliseconds)
         }
+    }
+
+    /// The users on a page who have no account; nil where that is doubted.
+    private func withoutAccount(
+        _ users: [DatabaseKey], on group: GroupID, _ service: RecordService
+    ) async throws(RequestFailure) -> [DatabaseKey]? {
+        let names = try await service.accounts.names(ofOwners: users)
+        let unknown = users.filter { names[$0.owner] == nil }
+        guard unknown.count > Self.unknownMax, unknown.count == users.count else { return unknown }
+        logger.warning(
+            """
+            \(users[0].container): none of \(unknown.count) subscribers on \(group) has an account, so the directory \
+            is doubted and nothing is forgotten; if they were all deleted, this can be left as it is
+            """)
+        return nil
     }
 
     /// Removes everything that a subscriber has at its home, part by part.

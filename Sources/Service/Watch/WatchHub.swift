@@ -138,11 +138,14 @@ package final class WatchHub: Sendable {
     // MARK: Watches
 
     /// Begins a watch, which ends with the ticket.
+    /// - Parameter isOfNode: whether it is for what the node itself does, which no limit keeps out.
     /// - Throws: `TRY_AGAIN_LATER` where a limit is reached, with its name.
-    func enter(_ store: StoreKey, group: GroupID) throws(RequestFailure) -> WatchTicket {
+    func enter(
+        _ store: StoreKey, group: GroupID, isOfNode: Bool = false
+    ) throws(RequestFailure) -> WatchTicket {
         let result = state.withLock { state -> Result<WatchID, WatchRefusal> in
             do throws(WatchRefusal) {
-                let id = try state.room.enter(store, group: group)
+                let id = try state.room.enter(store, group: group, isOfNode: isOfNode)
                 state.counts.begun += 1
                 return .success(id)
             } catch {

@@ -87,18 +87,13 @@ struct WatchRegistry: Sendable {
     }
 
     /// A watch begins; its first look does, too.
-    mutating func enter(_ store: StoreKey, group: GroupID) throws(WatchRefusal) -> WatchID {
+    /// - Parameter isOfNode: whether it is for what the node itself does, which finds a place always.
+    mutating func enter(
+        _ store: StoreKey, group: GroupID, isOfNode: Bool = false
+    ) throws(WatchRefusal) -> WatchID {
         if isClosed { throw .closing }
-        guard watches.count < watchesMax else { throw .tooManyOnNode(watchesMax) }
-        let containerMax = max(1, watchesMax - watchesMax / 4)
-        guard countByContainer[store.container, default: 0] < containerMax else {
-            throw .tooManyOfContainer(containerMax)
-        }
         let hash = StoreJournal.hash(of: store)
-        // Another store may have the same hash, so only then they are told apart.
-        if let ofHash = byStore[hash], ofHash.count >= watchesPerUserMax {
-            guard ids(of: store).count < watchesPerUserMax else { throw .tooManyOfUser(watchesPerUserMax) }
-        }
+        if !isOfNode { try requireRoom(for: store, hash) }
         let id = WatchID(number: nextNumber)
         nextNumber += 1
         watches[id] = Watch(store: store, group: group)
@@ -106,6 +101,18 @@ struct WatchRegistry: Sendable {
         countByGroup[group, default: 0] += 1
         countByContainer[store.container, default: 0] += 1
         return id
+    }
+
+    private func requireRoom(for store: StoreKey, _ hash: UInt64) throws(WatchRefusal) {
+        guard watches.count < watchesMax else { throw .tooManyOnNode(watchesMax) }
+        let containerMax = max(1, watchesMax - watchesMax / 4)
+        guard countByContainer[store.container, default: 0] < containerMax else {
+            throw .tooManyOfContainer(containerMax)
+        }
+        // Another store may have the same hash, so only then they are told apart.
+        if let ofHash = byStore[hash], ofHash.count >= watchesPerUserMax {
+            guard ids(of: store).count < watchesPerUserMax else { throw .tooManyOfUser(watchesPerUserMax) }
+        }
     }
 
     /// A look begins: it finds whatever rang before.

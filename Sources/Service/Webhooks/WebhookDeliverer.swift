@@ -146,22 +146,24 @@ private struct WebhookRun {
     /// After what failed for a reason of this cluster.
     private static let pauseMilliseconds: Int64 = 1_000
 
-    /// Whether the webhook is still there, and this node's to follow; takes its newest values.
+    /// The webhook as it is by now; nil where it is not there any more, or not this node's to follow.
+    private var newest: Webhook? {
+        let directory = service.directory
+        guard webhook.isLed(by: service), directory.containers[webhook.container] != nil else { return nil }
+        return directory.webhooks(of: webhook.schemaKey).first { $0.id == webhook.id && $0.isToFollow }
+    }
+
+    /// Whether there is something to do for it here; takes its newest values.
     private mutating func goesOn() -> Bool {
-        let known = service.node.directory.snapshot.webhooks(of: webhook.schemaKey)
-        guard !Task.isCancelled, webhook.isLed(by: service),
-            let newest = known.first(where: { $0.id == webhook.id }), newest.isToFollow,
-            service.node.directory.snapshot.containers[webhook.container] != nil
-        else { return false }
+        guard !Task.isCancelled, let newest else { return false }
         webhook = newest
         return true
     }
 
     mutating func run() async {
         let store = StoreKey(home: webhook.subscriber)
-        guard let ticket = try? service.watches.enter(store, group: webhook.subscriber.home(in: service)) else {
-            return
-        }
+        let home = webhook.subscriber.home(in: service)
+        guard let ticket = try? service.watches.enter(store, group: home, isOfNode: true) else { return }
         while goesOn() {
             service.watches.begin(ticket)
             var wait: Int64
@@ -237,7 +239,7 @@ private struct WebhookRun {
         if reader.progress.current?.isLoss == true { return [] }
         let log = WebhookLog(service: service, webhook: webhook)
         guard let page = try await log.page(after: reader.progress.position) else {
-            reader.progress.lose(of: webhook.id)
+            reader.progress.lose(of: newID())
             reader.isChanged = true
             return []
         }
@@ -245,13 +247,19 @@ private struct WebhookRun {
             let notifications = page.entries.filter { $0.sequence <= current.through }.map(\.json)
             return notifications.isEmpty ? nil : notifications
         }
-        guard let last = page.entries.last else { return nil }
+        guard let last = page.entries.last else {
+            if reader.progress.pass(to: page.end) { reader.isChanged = true }
+            return nil
+        }
         reader.progress.begin(
-            of: webhook.id, through: last.sequence, count: UInt64(page.entries.count),
+            of: newID(), through: last.sequence, count: UInt64(page.entries.count),
             end: page.end(at: last.sequence))
         reader.isChanged = true
         return page.entries.map(\.json)
     }
+
+    /// What the id of the next delivery begins with.
+    private func newID() -> String { "\(webhook.id)-\(service.randomHex(bytes: 4))" }
 
     // MARK: What is sent
 
@@ -263,9 +271,11 @@ private struct WebhookRun {
             flag: delivery.isLoss ? "lost" : nil)
         return try await service.webhooks.deliver(for: webhook.container) {
             () async throws(RequestFailure) -> WebhookProgress.Attempt in
-            // The former leader may have gone on: it must not be long that two deliver.
-            guard webhook.isLed(by: service) else {
-                throw RequestFailure(ServiceError.nothingDone("another node delivers"))
+            // It may have waited for long, and its webhook was changed or removed, or another node leads. It must not
+            // be long that two deliver.
+            try await service.cluster.requireDirectory()
+            guard newest == webhook else {
+                throw RequestFailure(ServiceError.nothingDone("the webhook has changed, or another node delivers"))
             }
             return try await message.send(transport, failures: delivery.failures, in: service)
         }

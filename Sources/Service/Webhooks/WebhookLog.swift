@@ -17,6 +17,9 @@ struct WebhookLog {
         var entries: [Entry]
         fileprivate var token: NotificationToken
 
+        /// The place in the log after a page that has everything.
+        var end: [UInt8] { token.encoded() }
+
         /// The place in the log after an entry.
         func end(at sequence: Int64) -> [UInt8] {
             var token = token
@@ -39,7 +42,9 @@ struct WebhookLog {
         var read = ShardRead.NotificationsRead(
             subscriber: webhook.subscriber, token: position.isEmpty ? nil : position, client: nil,
             limit: Self.entriesMax)
-        // A webhook is the container's, whose every record it may be told of; but not of types that were dropped.
+        // A webhook is the container's, whose every record it may be told of; but not of types that were dropped. A
+        // node that lags behind would pass by those that are new.
+        try await service.cluster.requireDirectory()
         let types = Set(service.schema(webhook.schemaKey).schema.types.map(\.name))
         read.hidden.readable = NotificationLog.Readable(types: types, typesOfOthers: types)
         let answer = try await service.cluster.answer(to: .notifications(read), from: home, by: service.deadline())

@@ -80,7 +80,8 @@ package struct WebhookProgress: Hashable, Sendable {
 
     /// Fixes the next delivery.
     /// - Parameters:
-    ///   - id: the webhook's.
+    ///   - id: what its id begins with: the webhook's, and something that no delivery before a restore has, which takes
+    ///     `number` back.
     ///   - end: the place in the log after its last notification.
     package mutating func begin(of id: String, through: Int64, count: UInt64, end: [UInt8]) {
         precondition(current == nil, "delivery \(number) is not over")
@@ -89,10 +90,21 @@ package struct WebhookProgress: Hashable, Sendable {
     }
 
     /// Notifications were lost: the next delivery says so, and the log is read from its beginning after it.
+    /// - Parameter id: as of `begin`.
     package mutating func lose(of id: String) {
         if current?.isLoss == true { return }
         number += 1
         current = Delivery(id: "\(id)-\(number)", isLoss: true)
+    }
+
+    /// Nothing is to be told up to a place in the log. Only by a place it is found out that something was lost behind
+    /// it.
+    /// - Returns: whether it is another one than before.
+    package mutating func pass(to place: [UInt8]) -> Bool {
+        precondition(current == nil, "delivery \(number) is not over")
+        if position == place { return false }
+        position = place
+        return true
     }
 
     /// For how long the current delivery is to wait. A clock that went back makes it wait no longer than any does.

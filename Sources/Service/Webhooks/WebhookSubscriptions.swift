@@ -46,6 +46,12 @@ struct WebhookSubscriptions {
         return service.cluster.groups(of: database).sorted()
     }
 
+    /// Why something is not as it is to be. What is not there to be deleted was deleted by another node meanwhile: the
+    /// one that was asked for a change, and the one that delivers, both bring it about.
+    static func failure(in failures: [ServiceError?]) -> ServiceError? {
+        failures.compactMap(\.self).first { $0.code != .notFound }
+    }
+
     /// Brings them about. What is committed after this returns is told of.
     func save(by deadline: Deadline) async throws(RequestFailure) {
         let home = webhook.subscriber.home(in: service)
@@ -67,7 +73,7 @@ struct WebhookSubscriptions {
         for group in groups.sorted() { try await service.node.requireWebhooks(in: group) }
         let outcome = try await service.cluster.submit(
             .subscriptions(command), to: home, by: deadline, as: SubscriptionsOutcome.self)
-        if let failure = outcome.failures.compactMap(\.self).first { throw RequestFailure(failure) }
+        if let failure = Self.failure(in: outcome.failures) { throw RequestFailure(failure) }
         try await CopyDelivery(service, outcome.marks, from: home, by: deadline).wait()
     }
 }

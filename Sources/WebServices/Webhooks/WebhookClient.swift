@@ -20,8 +20,14 @@ package final class WebhookClient: WebhookTransport {
         var address: String
     }
 
+    private struct Kept {
+        let client: HTTPClient
+        /// Deliveries that are under way.
+        var uses = 0
+    }
+
     private struct State {
-        var clients: [Place: HTTPClient] = [:]
+        var clients: [Place: Kept] = [:]
         var isShutDown = false
     }
 
@@ -33,20 +39,24 @@ package final class WebhookClient: WebhookTransport {
     private static let idleSeconds: Int64 = 30
     /// Of an answer, which nobody reads: more of it closes the connection.
     private static let answerBytesMax = 64 << 10
-    private static let clientsMax = 64
 
     private let settings: WebhookSettings
     private let resolve: Resolver
     private let tls: TLSConfiguration
+    /// Places whose connections are kept, but for those in use.
+    private let clientsMax: Int
     private let state = Mutex(State())
 
-    /// - Parameter tls: whose certificates are believed.
+    /// - Parameters:
+    ///   - tls: whose certificates are believed.
+    ///   - clientsMax: hosts at one address whose connections are kept.
     package init(
-        _ settings: WebhookSettings, tls: TLSConfiguration = .clientDefault,
+        _ settings: WebhookSettings, tls: TLSConfiguration = .clientDefault, clientsMax: Int = 64,
         resolve: @escaping Resolver = WebhookClient.systemResolver
     ) {
         self.settings = settings
         self.tls = tls
+        self.clientsMax = clientsMax
         self.resolve = resolve
     }
 
@@ -72,7 +82,9 @@ package final class WebhookClient: WebhookTransport {
     package func send(_ request: WebhookRequest) async throws(WebhookFailure) -> Int {
         let addresses = try await addresses(of: request.address)
         let address = addresses[Int(request.failures % UInt64(addresses.count))]
-        let client = try await client(Place(host: request.address.urlHost, address: address))
+        let place = Place(host: request.address.urlHost, address: address)
+        let client = try await client(place)
+        defer { state.withLock { $0.clients[place]?.uses -= 1 } }
         var outgoing = HTTPClientRequest(url: request.address.url)
         outgoing.method = .POST
         for (name, value) in request.headers { outgoing.headers.add(name: name, value: value) }
@@ -120,15 +132,19 @@ package final class WebhookClient: WebhookTransport {
         return texts
     }
 
+    /// The client for a place, which is in use from now on.
     private func client(_ place: Place) async throws(WebhookFailure) -> HTTPClient {
         let (client, old) = state.withLock { state -> (HTTPClient?, HTTPClient?) in
             if state.isShutDown { return (nil, nil) }
-            if let known = state.clients[place] { return (known, nil) }
-            // Which one goes does not matter: its host connects anew.
-            let old = state.clients.count < Self.clientsMax ? nil : state.clients.popFirst()?.value
-            let new = makeClient(place)
-            state.clients[place] = new
-            return (new, old)
+            var old: HTTPClient?
+            // Which one goes does not matter: its host is connected to again.
+            if state.clients[place] == nil, state.clients.count >= clientsMax,
+                let idle = state.clients.firstIndex(where: { $0.value.uses == 0 })
+            {
+                old = state.clients.remove(at: idle).value.client
+            }
+            state.clients[place, default: Kept(client: makeClient(place))].uses += 1
+            return (state.clients[place]?.client, old)
         }
         try? await old?.shutdown()
         guard let client else { throw WebhookFailure("this node is stopping") }
@@ -150,7 +166,7 @@ package final class WebhookClient: WebhookTransport {
         let clients = state.withLock { state in
             state.isShutDown = true
             defer { state.clients = [:] }
-            return Array(state.clients.values)
+            return state.clients.values.map(\.client)
         }
         for client in clients { try? await client.shutdown() }
     }

@@ -355,6 +355,25 @@ extension EndToEnd {
             #expect(try await database.allSubscriptions().map(\.subscriptionID) == ["zonekeeper-sync-engine"])
         }
 
+        @Test("An engine tells the others of its process what it sent, also where a part could not be sent")
+        func toldOfPart() async throws {
+            let database = try await Cloud.container().privateCloudDatabase
+            let time = ManualTime()
+            let (ada, bob) = (Device(database, clock: time.clock), Device(database, clock: ManualTime().clock))
+            ada.makeBatch = { batch in
+                for record in batch?.recordsToSave ?? [] where record.recordID.recordName == "bad" {
+                    record.setValue(["key": 1], forKey: "text")
+                }
+                return batch
+            }
+            for device in [ada, bob] { await device.waitFor("didFetch", times: 2) }
+            let changes: [CKSyncEngine.PendingRecordZoneChange] = ["a", "bad"].map { .saveRecord(ada.write($0, "1")) }
+            ada.engine.state.add(pendingRecordZoneChanges: changes)
+            await time.advance(to: SyncSchedule.sendDelay)
+            await bob.waitFor("fetched +1 -0")
+            #expect(bob.texts == ["a": "1"] && ada.errors == ["bad": .invalidArguments])
+        }
+
         @Test("A change on another device wakes an engine, without any time going by")
         func told() async throws {
             let (one, other) = try await Cloud.devices()

@@ -7,6 +7,7 @@ import Logging
 import RaftCore
 import RecordModel
 import RecordStore
+import Synchronization
 import TestSupport
 import Testing
 import Wire
@@ -14,7 +15,7 @@ import Wire
 @testable import Service
 
 extension ClusterSuites {
-    @Suite("Subscribers without an account, and tokens of devices")
+    @Suite("Subscribers without an account, tokens of devices, and webhooks")
     struct SubscriberTests {
         private static let key = SchemaKey(container: "iCloud.test", environment: .development)
         private static let hour: Int64 = 3_600_000
@@ -57,6 +58,18 @@ extension ClusterSuites {
                 guard case .zone = outcome else { throw TestFailure("\(outcome)") }
             }
 
+            /// A webhook that is told of private databases.
+            func webhook(to receiver: Receiver) async throws -> Webhook {
+                try await awaitTrue("the directory knows webhooks") { await node.levels.has(.webhooks, in: .directory) }
+                service.webhooks.start(service, receiver)
+                var changes = Webhooks.Changes()
+                (changes.url, changes.watchesPrivate) = ("https://hooks.example.com/", true)
+                let origin = AuditOrigin(actor: "administrator", requestID: "", address: "", time: service.now)
+                return try await Webhooks(service, key).create(
+                    "hook", changes, origin: origin, by: service.deadline()
+                ).webhook
+            }
+
             func subscribers() async throws -> Set<String> {
                 var users: Set<String> = []
                 for group in node.map.groups.dropFirst() {
@@ -68,12 +81,39 @@ extension ClusterSuites {
             }
         }
 
-        private func inWorld(_ accounts: [String], _ body: (World) async throws -> Void) async throws {
+        /// Takes whatever is delivered to it.
+        private final class Receiver: WebhookTransport {
+            private let taken = Mutex<[JSONValue]>([])
+
+            var deliveries: [JSONValue] { taken.withLock { $0 } }
+
+            /// The zones that a delivery tells of.
+            static func zones(in delivery: JSONValue) -> [String] {
+                delivery["notifications"]?.array?.compactMap { $0["payload"]?["ck"]?["met"]?["zid"]?.string } ?? []
+            }
+
+            func check(_ address: WebAddress) async throws(WebhookFailure) {}
+
+            func send(_ request: WebhookRequest) async throws(WebhookFailure) -> Int {
+                guard let json = try? JSONParser.parse(request.body) else { return 400 }
+                taken.withLock { $0.append(json) }
+                return 200
+            }
+
+            func shutdown() async {}
+        }
+
+        private func inWorld(
+            _ accounts: [String], watchesMax: Int = 1_000, _ body: (World) async throws -> Void
+        ) async throws {
             let cluster = try await TestCluster.started(nodeCount: 1) {
                 $0.encryptionKey = [UInt8](repeating: 3, count: 32)
             }
             let node = try cluster.node(1)
-            let world = World(cluster: cluster, service: RecordService(node: node, logger: Logger(label: "test")))
+            var settings = ServiceSettings()
+            settings.watchesMax = watchesMax
+            let service = RecordService(node: node, settings: settings, logger: Logger(label: "test"))
+            let world = World(cluster: cluster, service: service)
             for group in node.map.groups.dropFirst() {
                 try await awaitTrue("group \(group) knows webhooks") { await node.levels.has(.webhooks, in: group) }
             }
@@ -93,15 +133,17 @@ extension ClusterSuites {
                 owner: Account.userRecordName(accountID: account, container: key.container))
         }
 
-        @Test("only those without an account are forgotten, on every page, and no webhook")
+        @Test("only those without an account are forgotten, on every page, and webhooks that are not there any more")
         func forgotten() async throws {
             let others = (0..<30).map { "user\($0)" }
             try await inWorld(["ann", "bob"] + others) { world in
-                let webhook = DatabaseKey.webhook("w", container: Self.key.container, environment: Self.key.environment)
+                let webhook = try await world.webhook(to: Receiver()).subscriber
+                let removed = DatabaseKey.webhook(
+                    "removed", container: Self.key.container, environment: Self.key.environment)
                 let stay = others.map { Self.database(of: $0) }
                 let kept = [Self.database(of: "ann"), Self.database(of: "bob"), webhook] + stay
-                let gone = (0..<260).map { Self.database(of: "gone\($0)") }
-                for subscriber in kept + gone { try await world.subscribe(subscriber) }
+                let gone = (0..<260).map { Self.database(of: "gone\($0)") } + [removed]
+                for subscriber in kept + gone where subscriber != webhook { try await world.subscribe(subscriber) }
                 #expect(try await world.subscribers().count == kept.count + gone.count)
                 func forgetAll() async -> Bool {
                     await world.service.deletedSubscribers.forgetAll(in: world.service)
@@ -218,6 +260,80 @@ extension ClusterSuites {
             try await cluster.start([2])
             #expect(try await client == "phone")
             try await cluster.shutDown()
+        }
+
+        @Test("a webhook is told by a node on which others wait for as much as they may")
+        func crowdedNode() async throws {
+            try await inWorld(["ann"], watchesMax: 1) { world in
+                let (receiver, ann) = (Receiver(), Self.database(of: "ann"))
+                let ticket = try world.service.watches.enter(StoreKey(home: ann), group: ann.home(in: world.service))
+                _ = try await world.webhook(to: receiver)
+                try await world.change("a", of: ann)
+                try await awaitTrue("it is told") { receiver.deliveries.contains { Receiver.zones(in: $0) == ["a"] } }
+                withExtendedLifetime(ticket) {}
+            }
+        }
+
+        @Test("a node that may lag behind the directory passes nothing by in the log of a webhook")
+        func laggingNode() async throws {
+            let cluster = try await TestCluster.started(nodeCount: 2) {
+                $0.replicasPerShard = 1
+                $0.encryptionKey = [UInt8](repeating: 3, count: 32)
+            }
+            let node = try cluster.node(1)
+            let service = RecordService(node: node, logger: Logger(label: "test"))
+            let webhooks = (0..<100).map { number in
+                Webhook(
+                    container: Self.key.container, environment: Self.key.environment, name: "hook", id: "\(number)",
+                    url: "https://hooks.example.com/")
+            }
+            let found = try await awaitState("node 1 leads the home of one") {
+                webhooks.first { node.leads($0.subscriber.home(in: service)) }
+            } until: {
+                $0 != nil
+            }
+            let webhook = try #require(found)
+            let log = WebhookLog(service: service, webhook: webhook)
+            try await awaitTrue("the log is read") { try await log.page(after: []) != nil }
+            await cluster.stop([2])
+            try await awaitTrue("the lease ends") {
+                do { try await node.requireDirectory() } catch { return true }
+                return false
+            }
+            await #expect(throws: RequestFailure.self) { try await log.page(after: []) }
+            try await cluster.shutDown()
+        }
+
+        @Test("a restore that takes a webhook back to before its first delivery is told, under an id that none had")
+        func restoredWebhook() async throws {
+            try await inWorld(["ann"]) { world in
+                let (service, receiver, ann) = (world.service, Receiver(), Self.database(of: "ann"))
+                let webhook = try await world.webhook(to: receiver)
+                let backup = try await awaitState("it has a place in its log") {
+                    try await WebhookReader.load(webhook, in: service).progress
+                } until: {
+                    !$0.position.isEmpty
+                }
+                try await world.change("a", of: ann)
+                var reader = try await awaitState("a is told") {
+                    try await WebhookReader.load(webhook, in: service)
+                } until: {
+                    !$0.progress.attempts.isEmpty && $0.progress.current == nil
+                }
+                reader.progress = backup
+                try await reader.save(webhook, in: service)
+                try await NewIncarnation(of: world.node).begin(1_000)
+                try await world.change("b", of: ann)
+                let all = try await awaitState("b is told") {
+                    receiver.deliveries
+                } until: {
+                    $0.contains { Receiver.zones(in: $0).contains("b") }
+                }
+                let lost = try #require(all.firstIndex { $0["lost"] == .bool(true) })
+                #expect(all[..<lost].allSatisfy { Receiver.zones(in: $0) == ["a"] })
+                let ids = all.compactMap { $0["id"]?.string }
+                #expect(Set(ids).count == all.count, "\(ids)")
+            }
         }
 
         @Test("after a restore a token goes on with what is kept, and with what comes")
