@@ -149,13 +149,13 @@ final class AssetFiles: Sendable {
         let place = String(path[..<(path.lastIndex(of: "/") ?? path.endIndex)])
         try names.withLock { _ in
             try makeFolder(at: place)
-            let replaces = try status(of: reference.sha256) != nil
+            let replaces = try isReadable(reference.sha256)
             try disk.rename(writer.path, to: path)
             do throws(DiskError) {
                 try disk.syncFolder(place)
                 try disk.syncFolder(folder)
             } catch {
-                // A reader would take it for durable. Where it replaced another copy, one of the two is.
+                // A reader would take it for durable. Where it replaced another whole copy, one of the two is.
                 if !replaces { try? disk.remove(path) }
                 throw error
             }
@@ -163,10 +163,20 @@ final class AssetFiles: Sendable {
         return reference
     }
 
+    /// Whether there is a file of ours by that name.
+    private func isReadable(_ sha256: [UInt8]) throws -> Bool {
+        do {
+            return try open(sha256: sha256) != nil
+        } catch AssetError.missing {
+            return false
+        }
+    }
+
     /// Removes what was written.
     func abandon(_ writer: AssetWriter) { try? disk.remove(writer.path) }
 
-    /// - Returns: nil where there is no such file; one of another length or form is as good as none.
+    /// - Returns: nil where there is no such file; one of another length or form is as good as none, and one that
+    ///   cannot be read any more.
     /// - Throws: `DiskError`.
     func open(_ reference: AssetReference) throws -> AssetFile? {
         do {
@@ -219,10 +229,12 @@ final class AssetFiles: Sendable {
     }
 
     /// Opens a file by its hash, with the size that its length says; nil where it is gone.
-    /// - Throws: `AssetError.missing` where it is no file of ours; `DiskError`.
+    /// - Throws: `AssetError.missing` where it is no file of ours, or cannot be read any more; `DiskError`.
     func open(sha256: [UInt8]) throws -> AssetFile? {
-        guard let file = try file(at: path(of: sha256)) else { return nil }
-        return try AssetFile(file, sha256: sha256, disk: disk, key: key)
+        try AssetError.seeingDamage {
+            guard let file = try file(at: path(of: sha256)) else { return nil }
+            return try AssetFile(file, sha256: sha256, disk: disk, key: key)
+        }
     }
 
     /// Moves a file aside that is something else than its name says, unless another copy has come in its place. It is
@@ -236,8 +248,6 @@ final class AssetFiles: Sendable {
                 let present = try open(sha256: sha256)
                 isThere = try present.flatMap { present in try found.map { try present.isSame(as: $0) } } ?? false
             } catch AssetError.missing {
-                isThere = true
-            } catch let error as DiskError where error.code == DiskError.ioFailure {
                 isThere = true
             }
             guard isThere else { return false }

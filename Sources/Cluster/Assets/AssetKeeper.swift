@@ -378,8 +378,6 @@ final class AssetKeeper: Sendable {
             isSound = try await hasBytes(file, hash)
         } catch AssetError.missing {
             isSound = false
-        } catch let error as DiskError where error.code == DiskError.ioFailure {
-            isSound = false
         }
         if isSound { return }
         let damaged = found
