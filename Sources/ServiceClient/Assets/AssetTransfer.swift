@@ -131,11 +131,15 @@ package struct AssetTransfer: Sendable {
         default: return .refused(try await Self.whole(answer))
         }
         sink.tag = answer.headers.first(name: "ETag").flatMap { $0.hasPrefix("W/") ? nil : $0 }
-        for try await chunk in answer.body {
-            guard sink.offset + Int64(chunk.readableBytes) <= size else { throw Self.wrongSize(size) }
-            try await sink.write(chunk)
-            progress(sink.offset)
-            if isOver { throw TimeIsUp() }
+        do {
+            for try await chunk in answer.body {
+                guard sink.offset + Int64(chunk.readableBytes) <= size else { throw Self.wrongSize(size) }
+                try await sink.write(chunk)
+                progress(sink.offset)
+                if isOver { throw TimeIsUp() }
+            }
+        } catch let error where sink.offset == size && !Self.isFinal(error) {
+            // The connection was lost behind the last byte: there is no rest to ask for.
         }
         // A whole answer of another length is another file; a cut one has thrown.
         guard sink.offset == size else { throw Self.wrongSize(size) }

@@ -94,6 +94,16 @@ struct AssetFetchTests {
         }
     }
 
+    @Test("A download that is cut behind its last byte is whole")
+    func cutBehindTheEnd() async throws {
+        let bytes = someBytes(1_000)
+        try await running(bytes) { server, database in
+            server.fail { $0.cutDownloads = [bytes.count] }
+            let found = try await Self.fetched(database)
+            #expect(found == bytes && server.count("/down/") == 1)
+        }
+    }
+
     @Test("Without an entity tag a cut download begins again")
     func withoutTag() async throws {
         let bytes = someBytes(1_000_000)

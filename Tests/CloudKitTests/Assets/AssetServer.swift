@@ -15,7 +15,7 @@ final class AssetServer: Sendable {
     struct Faults {
         /// Connections that are closed after so many bytes of an upload came.
         var cutUploads: [Int] = []
-        /// Downloads whose connection is closed after so many bytes.
+        /// Downloads whose connection is closed after so many bytes; behind the last one before the answer's end.
         var cutDownloads: [Int] = []
         /// How often a URL is answered with this status.
         var uploadStatus: [Int] = []
@@ -231,6 +231,7 @@ extension AssetServer {
         if let range = head.headers.first(name: "Range"), let first = Int(range.dropFirst(6).dropLast()),
             head.headers.first(name: "If-Range") == "\"\(checksum)\""
         {
+            if first >= bytes.count { return refusal(416) }
             answer.status = 206
             answer.headers.append(("Content-Range", "bytes \(first)-\(bytes.count - 1)/\(bytes.count)"))
             answer.body = Array(bytes[first...])
@@ -369,7 +370,11 @@ private final class AssetHandler: ChannelInboundHandler {
 
     private func send(_ answer: AssetServer.Answer, _ context: ChannelHandlerContext) {
         var headers = HTTPHeaders(answer.headers)
-        headers.add(name: "Content-Length", value: String(answer.body.count))
+        if answer.cutAfter == answer.body.count {
+            headers.add(name: "Transfer-Encoding", value: "chunked")
+        } else {
+            headers.add(name: "Content-Length", value: String(answer.body.count))
+        }
         let status = HTTPResponseStatus(statusCode: answer.status)
         context.write(
             wrapOutboundOut(.head(HTTPResponseHead(version: .http1_1, status: status, headers: headers))), promise: nil)
