@@ -17,8 +17,8 @@ package final class AssetNews: Sendable {
     }
 
     private let state = Mutex(State())
-    /// Files that are remembered one by one; more are found by a comparison.
-    private static let namedMax = 10_000
+    /// Files that are remembered one by one, less than a transaction tells of; more are found by a comparison.
+    static let namedMax = RecordTransaction.namedAssetsMax - 1
 
     /// News of a node that has just started: everything is to be compared.
     package init() {}
@@ -125,13 +125,12 @@ final class AssetKeeper: Sendable {
     private func lookForMissing() async throws {
         let (named, isDue) = news.take()
         if isDue { state.withLock { $0.isComparisonDue = true } }
-        for asset in named where try await !exchange.holds(asset) {
-            if isFull {
-                // The next comparison finds the rest.
-                state.withLock { $0.isComparisonDue = true }
-                break
-            }
-            if let group = try await groupThatCounts(asset.sha256) { note(asset, group) }
+        do {
+            try await look(for: named)
+        } catch {
+            // What was not looked at yet is found by a comparison.
+            state.withLock { $0.isComparisonDue = true }
+            throw error
         }
         state.withLock { state in
             guard state.comparisons.isEmpty, state.isComparisonDue || state.nextComparison <= clock.now else { return }
@@ -140,6 +139,18 @@ final class AssetKeeper: Sendable {
             state.comparisons = shards.map { Comparison(group: $0.group) }
         }
         try await compare()
+    }
+
+    /// Notes those of some files that a group counts and that are not here.
+    private func look(for named: [AssetReference]) async throws {
+        for asset in named where try await !exchange.holds(asset) {
+            if isFull {
+                // The next comparison finds the rest.
+                state.withLock { $0.isComparisonDue = true }
+                break
+            }
+            if let group = try await groupThatCounts(asset.sha256) { note(asset, group) }
+        }
     }
 
     /// A group of this node whose table counts a file; nil where no table does.

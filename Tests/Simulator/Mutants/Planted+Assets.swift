@@ -86,8 +86,8 @@ extension Mutant {
         // With the first of two records goes the file of both.
         Mutant(
             "a second record with the same file is not counted", "RecordStore/Apply/NamedAssets.swift",
-            "DO UPDATE SET named = named + 1, released_at = 0",
-            "DO UPDATE SET named = named + \\(PLANTED ? 0 : 1), released_at = 0"),
+            "DO UPDATE SET named = named + excluded.named, released_at = 0",
+            "DO UPDATE SET named = named + \\(PLANTED ? 0 : 1) * excluded.named, released_at = 0"),
         // A zone without assets goes on counting for those that it had.
         Mutant(
             "the amount of a zone's last asset stays", "RecordStore/Apply/NamedAssets.swift",
