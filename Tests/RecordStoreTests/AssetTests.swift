@@ -79,6 +79,33 @@ struct AssetTests {
         #expect(counts[first] == 7_990 && counts[second] == 3 && counts[files[999]] == 1 && counts.count == 1_002)
     }
 
+    @Test(
+        "files count among the rows that a request may change, and before their level they do not", arguments: [12, 13])
+    func bounded(level: UInt64) throws {
+        let shard = try fixture()
+        let list = (0..<1_000).map { number in
+            AssetReference(
+                sha256: [UInt8](repeating: 9, count: 30) + [UInt8(number >> 8), UInt8(number & 255)], size: 1)
+        }
+        let more = FieldValue.list(.asset, list.map { .asset($0) })
+        /// Saves or deletes records that name all of the files.
+        func codes(_ kind: RecordChange.Kind, _ names: Range<Int>, at level: UInt64) throws -> [ErrorCode?] {
+            let changes = names.map { number in
+                RecordChange.make(kind, "r\(number)", kind == .forceDelete ? [] : [("more", more)])
+            }
+            let command = ModifyRecords(
+                zone: Fixture.annsDefault, schemaVersion: 1, caller: Fixture.ann, time: 1_000, operations: changes)
+            return try shard.apply(.modifyRecords(command), at: FeatureLevel(level)).codes
+        }
+        let fits = [ErrorCode?](repeating: nil, count: 99)
+        let rest = [ErrorCode?](repeating: level < 13 ? nil : .badRequest, count: 11)
+        #expect(try codes(.create, 0..<110, at: level) == fits + rest)
+        #expect(try codes(.forceUpdate, 0..<110, at: 12).allSatisfy { $0 == nil })
+        #expect(try codes(.forceDelete, 0..<110, at: level) == fits + rest)
+        if level >= 13 { #expect(try codes(.forceDelete, 99..<110, at: level).allSatisfy { $0 == nil }) }
+        #expect(try counts(shard) == [:])
+    }
+
     @Test("a count that no record made is told where files are compared")
     func damaged() throws {
         let shard = try fixture()

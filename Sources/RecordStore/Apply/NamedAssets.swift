@@ -77,6 +77,11 @@ struct NamedAssets: TransactionPart {
         }
     }
 
+    /// How many rows that changes, as far as requests are held to it.
+    func changedRows(from old: [AssetReference], to new: [AssetReference]) -> Int {
+        transaction.level >= .boundedFiles ? Self.changes(from: old, to: new).count : 0
+    }
+
     /// How often more, or less, each file is named; only those of which that changes.
     private static func changes(
         from old: [AssetReference], to new: [AssetReference]
