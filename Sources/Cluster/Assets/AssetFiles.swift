@@ -22,6 +22,9 @@ final class AssetFiles: Sendable {
     /// happens between the other's steps.
     let names = Mutex<Void>(())
 
+    /// Paths of what was being written and is to be removed.
+    private let abandoned = Mutex<[String]>([])
+
     private var keyCheckPath: String { folder + "/key-check" }
     /// Files that are looked at to find out what sealed them, where nothing else tells it.
     private static let probedMax = 1_000
@@ -134,8 +137,13 @@ final class AssetFiles: Sendable {
     func begin(limit: UInt64) throws(DiskError) -> AssetWriter {
         var salt: [UInt8] = []
         for _ in 0..<2 { withUnsafeBytes(of: random()) { salt += $0 } }
-        return try AssetWriter(
-            path: "\(folder)/incoming/\(Hex.encode(salt))", limit: limit, salt: salt, disk: disk, key: key)
+        let path = "\(folder)/incoming/\(Hex.encode(salt))"
+        do throws(DiskError) {
+            return try AssetWriter(path: path, limit: limit, salt: salt, disk: disk, key: key)
+        } catch {
+            try? disk.remove(path)
+            throw error
+        }
     }
 
     /// Makes what was written a file of its own, durably.
@@ -174,6 +182,19 @@ final class AssetFiles: Sendable {
 
     /// Removes what was written.
     func abandon(_ writer: AssetWriter) { try? disk.remove(writer.path) }
+
+    /// Has what was written removed by the next call of `removeAbandoned`, where there is no thread for it now. Does
+    /// not block.
+    func abandonLater(_ writer: AssetWriter) { abandoned.withLock { $0.append(writer.path) } }
+
+    /// Removes what was left for later.
+    func removeAbandoned() {
+        let paths = abandoned.withLock { paths in
+            defer { paths = [] }
+            return paths
+        }
+        for path in paths { try? disk.remove(path) }
+    }
 
     /// - Returns: nil where there is no such file; one of another length or form is as good as none, and one that
     ///   cannot be read any more.

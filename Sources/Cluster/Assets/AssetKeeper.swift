@@ -247,6 +247,7 @@ final class AssetKeeper: Sendable {
     /// Deletes files that no group of this node counts, and that were not renewed within the grace.
     func collect() async throws {
         let next = clock.now.adding(milliseconds: settings.collectionMilliseconds)
+        try await work { $0.removeAbandoned() }
         let basis = basis
         var unsure = try await unsureGroups()
         let before = clock.wallMilliseconds - settings.graceMilliseconds

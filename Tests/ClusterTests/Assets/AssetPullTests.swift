@@ -115,6 +115,34 @@ extension WaitingClusterSuites.AssetClusterTests {
         }
     }
 
+    @Test("an upload that is given up while the line before the disk is full goes as soon as there is a thread")
+    func fullLine() async throws {
+        let cluster = try await cluster(1) { settings in
+            settings.assets.collectionMilliseconds = 3_600_000
+            settings.assets.scrubPauseMilliseconds = 3_600_000
+        }
+        let exchange = try cluster.node(1).assets
+        let given = try await exchange.receive(limit: 10, for: nil)
+        let gate = DispatchSemaphore(value: 0)
+        let (waits, waiting) = AsyncStream.makeStream(of: Void.self)
+        for _ in 0..<2 {
+            try exchange.pool.submit { _ in
+                waiting.yield()
+                gate.wait()
+            }
+        }
+        for await _ in waits.prefix(2) {}
+        while (try? exchange.pool.submit { _ in }) != nil {}
+        await given.abandon()
+        for _ in 0..<2 { gate.signal() }
+        try await awaitTrue("the line is worked off") { exchange.pool.load.waiting == 0 }
+        let next = try await exchange.receive(limit: 10, for: nil)
+        #expect(try incoming(cluster, 1).count == 1)
+        await next.abandon()
+        #expect(try incoming(cluster, 1).isEmpty)
+        try await cluster.shutDown()
+    }
+
     @Test("a fetch whose only peer falls silent fails in time, leaves nothing, and is tried again")
     func peerSilent() async throws {
         let disk = GatedDisk(place: 600_000)

@@ -18,8 +18,8 @@ extension Mutant {
             "for name in try listFolder(at: folder + \"/incoming\") where !(PLANTED) { try disk"),
         Mutant(
             "an upload that is cut short stays", "Cluster/Assets/AssetUpload.swift",
-            "_ = try? await pool.run { [files] in files.abandon(writer) }",
-            "if !(PLANTED) { _ = try? await pool.run { [files] in files.abandon(writer) } }"),
+            "try await pool.run { [files] in files.abandon(writer) }",
+            "if !(PLANTED) { try await pool.run { [files] in files.abandon(writer) } }"),
         // A peer goes on waiting for the rest of what it copied so far.
         Mutant(
             "peers are not told that an upload was given up", "Cluster/Assets/UploadFeed.swift",
