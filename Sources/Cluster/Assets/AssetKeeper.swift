@@ -67,6 +67,8 @@ final class AssetKeeper: Sendable {
         /// Whether the next comparison begins as soon as the one under way is done.
         var isComparisonDue = false
         var nextComparison = MonotonicTime.zero
+        /// When nodes are asked again for files that none of them has.
+        var nextSearch = MonotonicTime.zero
         var nextCollection = MonotonicTime.zero
         /// Where the logs of the groups ended when files were last looked through.
         var ends: [GroupID: LogIndex] = [:]
@@ -188,7 +190,12 @@ final class AssetKeeper: Sendable {
     }
 
     private func fetchMissing() async {
-        let wanted = wanted
+        let isSearchDue = state.withLock { state in
+            guard state.nextSearch <= clock.now else { return false }
+            state.nextSearch = clock.now.adding(milliseconds: settings.searchMilliseconds)
+            return true
+        }
+        let wanted = wanted.filter { isSearchDue || !$0.value.isMissing }
         countWanted()
         if wanted.isEmpty { return }
         let current = (try? await areCurrent()) ?? [:]

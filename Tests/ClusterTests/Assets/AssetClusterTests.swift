@@ -24,6 +24,7 @@ extension WaitingClusterSuites {
         {
             let cluster = try await TestCluster.started(nodeCount: nodes) { settings in
                 settings.assets.roundMilliseconds = 20
+                settings.assets.searchMilliseconds = 20
                 settings.assets.collectionMilliseconds = 20
                 settings.assets.scrubPauseMilliseconds = 20
                 settings.assets.renewalMilliseconds = 0

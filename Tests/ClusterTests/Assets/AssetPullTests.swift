@@ -263,6 +263,23 @@ extension WaitingClusterSuites.AssetClusterTests {
         try await cluster.shutDown()
     }
 
+    @Test("a file that no node has is not asked for in every round")
+    func searches() async throws {
+        let cluster = try await cluster(1) { $0.assets.searchMilliseconds = 3_600_000 }
+        let node = try cluster.node(1)
+        let lost = AssetReference(sha256: [UInt8](repeating: 5, count: 32), size: 10)
+        try await save("a", lost, on: node)
+        try await awaitTrue("it counts as missing") { node.assetCounts.missing == 1 }
+        let failed = node.assetCounts.failedPulls
+        // Each new file is counted in a later round.
+        for count in 1...3 {
+            _ = try await upload(bytes(count), to: node)
+            try await awaitTrue("files are looked through") { node.assetCounts.files == UInt64(count) }
+        }
+        #expect(node.assetCounts.failedPulls == failed)
+        try await cluster.shutDown()
+    }
+
     @Test("a file whose name is not durable yet does not count as fetched")
     func unsyncedName() async throws {
         let disk = UnsyncedDisk()
