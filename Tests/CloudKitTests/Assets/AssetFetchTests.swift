@@ -216,6 +216,19 @@ struct AssetFetchTests {
         }
     }
 
+    @Test("Where nodes have damaged copies the file comes from the one that has a good one")
+    func damagedCopies() async throws {
+        let bytes = someBytes(1_000)
+        try await running(bytes, nodes: 3) { server, database in
+            server.fail { $0.damagedNodes = [0, 1] }
+            let found = try await Self.fetched(database)
+            #expect(found == bytes)
+            #expect(server.requests.filter { $0.path.hasPrefix("/down/") }.map(\.node) == [0, 1, 2])
+            server.fail { $0.damagedNodes = [0, 1, 2] }
+            #expect(await failure { try await database.record(for: Self.id) }?.code == .networkFailure)
+        }
+    }
+
     @Test("Progress of a fetch goes by bytes to 1")
     func progress() async throws {
         try await running(someBytes(3_000_000)) { server, database in

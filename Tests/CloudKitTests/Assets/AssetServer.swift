@@ -22,6 +22,8 @@ final class AssetServer: Sendable {
         var downloadStatus: [Int] = []
         /// Whether downloads say another digest than that of their bytes.
         var wrongDigests = 0
+        /// The nodes of which all downloads do.
+        var damagedNodes: Set<Int> = []
         /// How many bytes too many downloads have.
         var surplusBytes = 0
         /// Whether downloads have an entity tag.
@@ -144,7 +146,7 @@ extension AssetServer {
             let range = head.headers.first(name: "Range")
             state.log.append(Request(path: path, json: json, range: range, node: node))
             if path.hasPrefix("/up/") { return Self.upload(body, &state) }
-            if path.hasPrefix("/down/") { return Self.download(String(path.dropFirst(6)), head, &state) }
+            if path.hasPrefix("/down/") { return Self.download(String(path.dropFirst(6)), head, node, &state) }
             let action = path.split(separator: "/").suffix(2).joined(separator: "/")
             if action == "assets/upload", state.faults.refusesWhole,
                 json["tokens"]?.array?.contains(where: { $0["fieldName"]?.string == state.faults.refusedField }) == true
@@ -218,14 +220,16 @@ extension AssetServer {
         )
     }
 
-    private static func download(_ checksum: String, _ head: HTTPRequestHead, _ state: inout State) -> Answer {
+    private static func download(
+        _ checksum: String, _ head: HTTPRequestHead, _ node: Int, _ state: inout State
+    ) -> Answer {
         if !state.faults.downloadStatus.isEmpty { return refusal(state.faults.downloadStatus.removeFirst()) }
         guard var bytes = state.files[checksum] else { return refusal(404) }
         bytes += [UInt8](repeating: 0, count: state.faults.surplusBytes)
         var answer = Answer(body: bytes)
         if state.faults.hasTags { answer.headers.append(("ETag", "\"\(checksum)\"")) }
-        if state.faults.wrongDigests > 0 {
-            state.faults.wrongDigests -= 1
+        if state.faults.wrongDigests > 0 || state.faults.damagedNodes.contains(node) {
+            state.faults.wrongDigests = max(state.faults.wrongDigests - 1, 0)
             answer.headers.append(("Repr-Digest", "sha-256=:\(Base64.encode([UInt8](repeating: 1, count: 32))):"))
         }
         if let range = head.headers.first(name: "Range"), let first = Int(range.dropFirst(6).dropLast()),
