@@ -156,9 +156,19 @@ final class AssetKeeper: Sendable {
     }
 
     /// A group of this node whose table counts a file; nil where no table does.
+    /// - Throws: also where a table cannot be read and no other one counts it.
     private func groupThatCounts(_ hash: [UInt8]) async throws -> GroupID? {
         try await upkeep.run { [shards] in
-            try shards.first { try $0.database.read { try AssetTables.keeps(hash, in: $0) } }?.group
+            var failure: (any Error)?
+            for shard in shards {
+                do {
+                    if try shard.database.read({ try AssetTables.keeps(hash, in: $0) }) { return shard.group }
+                } catch {
+                    failure = error
+                }
+            }
+            if let failure { throw failure }
+            return nil
         }
     }
 
@@ -172,19 +182,30 @@ final class AssetKeeper: Sendable {
     }
 
     /// Compares what the tables count with the files, page by page: until enough is missing to be fetched first, after
-    /// which it goes on there.
+    /// which it goes on there. A table that cannot be read is left to a later comparison.
     private func compare() async throws {
-        let pageMax = min(500, settings.wantedMax)
         while !isFull, let next = state.withLock(\.comparisons.first) {
-            var page: [AssetReference] = []
-            if let shard = holdings[next.group] {
-                page = try await upkeep.run {
-                    try shard.database.read { try AssetTables.named(after: next.last, limit: pageMax, in: $0) }
-                }
+            let page: [AssetReference]
+            switch try await named(next) {
+            case .success(let assets): page = assets
+            case .failure(let error):
+                logger.warning("group \(next.group): the files that its records name cannot be told: \(error)")
+                page = []
             }
             for asset in page where try await !exchange.holds(asset) { note(asset, next.group) }
             state.withLock { state in
                 if page.isEmpty { state.comparisons.removeFirst() } else { state.comparisons[0].last = page.last }
+            }
+        }
+    }
+
+    /// The next page of what a group's table counts, or why it cannot be read.
+    private func named(_ comparison: Comparison) async throws -> Result<[AssetReference], any Error> {
+        guard let shard = holdings[comparison.group] else { return .success([]) }
+        let pageMax = min(500, settings.wantedMax)
+        return try await upkeep.run {
+            Result {
+                try shard.database.read { try AssetTables.named(after: comparison.last, limit: pageMax, in: $0) }
             }
         }
     }
@@ -264,7 +285,7 @@ final class AssetKeeper: Sendable {
             if let groups = unsure, status.modified < before {
                 do {
                     if try await isGone(hash, before, basis, unsure: groups) { return }
-                } catch let error as ClusterError {
+                } catch let error where !(error is CancellationError) {
                     logger.warning("files of assets that nothing may name any more stay until a later look: \(error)")
                     unsure = nil
                 }

@@ -73,6 +73,29 @@ extension WaitingClusterSuites.AssetClusterTests {
         try await cluster.shutDown()
     }
 
+    @Test("where a shard's table of files cannot be read the files of the others are seen to all the same")
+    func damagedTable() async throws {
+        let cluster = try await cluster(1)
+        let lost = AssetReference(sha256: [UInt8](repeating: 5, count: 32), size: 10)
+        try await save("a", lost, on: cluster.node(1))
+        let group = try cluster.node(1).map.group(of: Commands.zone)
+        let own = ReplicaOpening.databasePath(of: group, in: cluster.dataPath(1))
+        await cluster.stop()
+        let shards = cluster.dataPath(1) + "/shards"
+        for path in try listFolder(at: shards).map({ "\(shards)/\($0)" }) where path.hasSuffix(".sqlite") && path != own
+        {
+            let queue = try DatabaseQueue(path: path)
+            try await queue.write { try $0.execute(sql: "INSERT INTO asset VALUES (x'00', 5, 1, 0)") }
+            try queue.close()
+        }
+        try await cluster.start()
+        let node = try cluster.node(1)
+        try await awaitTrue("the file counts as missing") { node.assetCounts.missing == 1 }
+        _ = try await upload(bytes(1_000), to: node)
+        try await awaitTrue("files are looked through") { node.assetCounts.files == 1 }
+        try await cluster.shutDown()
+    }
+
     @Test("a transaction that names more files than it tells of has all of them compared")
     func manyNamed() {
         let news = AssetNews()
