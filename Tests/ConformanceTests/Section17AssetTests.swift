@@ -331,7 +331,12 @@ extension Conformance {
             func list(_ dictionary: JSONValue) -> JSONValue {
                 ["files": ["value": .array(Array(repeating: dictionary, count: 5_500))]]
             }
-            for name in ["a", "b"] { try await space.save(name, list(receipt)) }
+            for name in ["a", "b", "c", "d"] { try await space.save(name, list(receipt)) }
+            try await space.save("e")
+            // A lookup ends once so much was rendered, and not only once so much is in the answer.
+            let found = try await space.lookup(["a", "b", "c", "d", "e"]).items()
+            #expect(found.map(\.code) == [nil] + Array(repeating: "BAD_REQUEST", count: 4))
+            #expect(try await space.lookup(["a", "e"]).items().map(\.code) == [nil, nil])
             let operations = ["a", "b"].map { Space.operation("forceUpdate", $0, list(kept)) }
             let items = try await space.modify(operations).items()
             #expect(items.map(\.code) == [nil, nil], "\(items.map(\.reason))")
