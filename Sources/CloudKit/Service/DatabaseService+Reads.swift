@@ -47,8 +47,8 @@ extension DatabaseService {
         }
     }
 
-    /// Looks up at most 200 records of one zone in one request, and in halves if they are too large for one answer; those
-    /// for which an answer has no room in further ones.
+    /// Looks up at most 200 records of one zone in one request, and in halves if they are too large for one answer;
+    /// those for which an answer has no room in further ones.
     func lookup(
         _ ids: [CKRecord.ID], in zone: CKRecordZone.ID, desiredKeys: [String]?
     ) async throws(CKError) -> [RecordResult] {

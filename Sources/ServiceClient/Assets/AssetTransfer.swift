@@ -189,9 +189,7 @@ package struct AssetTransfer: Sendable {
         from url: String, beginningWith first: Int = 0, progressed: () -> Int64 = { 0 },
         _ attempt: (String) async throws -> Attempt<Value>
     ) async throws -> Value {
-        let all = Self.addresses(url, of: client.urls)
-        guard !all.isEmpty else { throw ServiceClientError("'\(url)' is no URL of an asset") }
-        let addresses = all[(first % all.count)...] + all[..<(first % all.count)]
+        let addresses = try addresses(url, beginningWith: first)
         var pauses = RetryPauses(patienceSeconds: patienceSeconds)
         var stuckSince: Duration?
         var known = progressed()
@@ -225,6 +223,12 @@ package struct AssetTransfer: Sendable {
             else { throw failures.error }
             try await client.waiting.sleep(.seconds(pause))
         }
+    }
+
+    private func addresses(_ url: String, beginningWith first: Int) throws -> ArraySlice<(node: String, url: String)> {
+        let all = Self.addresses(url, of: client.urls)
+        guard !all.isEmpty else { throw ServiceClientError("'\(url)' is no URL of an asset") }
+        return all[(first % all.count)...] + all[..<(first % all.count)]
     }
 
     /// Whether another attempt would end in the same way.

@@ -172,7 +172,7 @@ extension WaitingClusterSuites {
             try await cluster.shutDown()
         }
 
-        @Test("a copy that the disk cannot read any more is fetched anew where the file is held")
+        @Test("a copy that the disk cannot read any more is fetched again where the file is held")
         func unreadable() async throws {
             let disk = WornDisk()
             let cluster = try await cluster(3) { settings in
