@@ -320,5 +320,26 @@ extension Conformance {
             try await space.save("b", ["files": ["value": items]])
             #expect(try await space.lookup("b").field("files")?.array?.count == 2)
         }
+
+        @Test("records keep more files in one request than one answer of a shard has room for")
+        func manyKept() async throws {
+            // The zone's name is in each receipt: those of 11,000 files come to 7 MB.
+            let space = try await Space.own(.memory).newZone(String(repeating: "z", count: 250))
+            let file = try await space.upload([1], "files")
+            let receipt: JSONValue = ["receipt": try #require(file["receipt"])]
+            let kept: JSONValue = ["fileChecksum": try #require(file["fileChecksum"])]
+            func list(_ dictionary: JSONValue) -> JSONValue {
+                ["files": ["value": .array(Array(repeating: dictionary, count: 5_500))]]
+            }
+            for name in ["a", "b", "c", "d"] { try await space.save(name, list(receipt)) }
+            try await space.save("e")
+            // A lookup ends once so much was rendered, and not only once so much is in the answer.
+            let found = try await space.lookup(["a", "b", "c", "d", "e"]).items()
+            #expect(found.map(\.code) == [nil] + Array(repeating: "BAD_REQUEST", count: 4))
+            #expect(try await space.lookup(["a", "e"]).items().map(\.code) == [nil, nil])
+            let operations = ["a", "b"].map { Space.operation("forceUpdate", $0, list(kept)) }
+            let items = try await space.modify(operations).items()
+            #expect(items.map(\.code) == [nil, nil], "\(items.map(\.reason))")
+        }
     }
 }

@@ -50,6 +50,62 @@ struct AssetTests {
         #expect(try shard.queue.read { try AssetTables.named(after: first, limit: 9, in: $0) } == [second])
     }
 
+    @Test("what a record goes on naming changes no row, and what it names often is told of once")
+    func changes() throws {
+        let shard = try fixture()
+        let files = (0..<1_000).map { number in
+            AssetReference(
+                sha256: [UInt8](repeating: 9, count: 30) + [UInt8(number >> 8), UInt8(number & 255)], size: 1)
+        }
+        /// The rows that a save of a list changes, and the files that it tells of.
+        func saved(_ list: [AssetReference]) throws -> (rows: Int, named: [AssetReference]) {
+            let change = RecordChange.make(.forceUpdate, "a", [("more", .list(.asset, list.map { .asset($0) }))])
+            let command = ModifyRecords(
+                zone: Fixture.annsDefault, schemaVersion: 1, caller: Fixture.ann, time: 1_000, operations: [change])
+            return try shard.queue.write { db in
+                let before = db.totalChangesCount
+                let transaction = try shard.tables.begin(in: db, level: .supported.upperBound)
+                #expect(try transaction.apply(.modifyRecords(command)).codes == [nil])
+                try transaction.finish()
+                return (db.totalChangesCount - before, transaction.namedAssets)
+            }
+        }
+        let list = [AssetReference](repeating: first, count: 8_000) + files
+        #expect(try saved(list).named == [first] + files)
+        let (rows, named) = try saved([second] + list.reversed().dropLast(10) + [second, second])
+        #expect(named == [second])
+        #expect(rows < 100)
+        let counts = try #require(try counts(shard))
+        #expect(counts[first] == 7_990 && counts[second] == 3 && counts[files[999]] == 1 && counts.count == 1_002)
+    }
+
+    @Test(
+        "files count among the rows that a request may change, and before their level they do not", arguments: [12, 13])
+    func bounded(level: UInt64) throws {
+        let shard = try fixture()
+        let list = (0..<1_000).map { number in
+            AssetReference(
+                sha256: [UInt8](repeating: 9, count: 30) + [UInt8(number >> 8), UInt8(number & 255)], size: 1)
+        }
+        let more = FieldValue.list(.asset, list.map { .asset($0) })
+        /// Saves or deletes records that name all of the files.
+        func codes(_ kind: RecordChange.Kind, _ names: Range<Int>, at level: UInt64) throws -> [ErrorCode?] {
+            let changes = names.map { number in
+                RecordChange.make(kind, "r\(number)", kind == .forceDelete ? [] : [("more", more)])
+            }
+            let command = ModifyRecords(
+                zone: Fixture.annsDefault, schemaVersion: 1, caller: Fixture.ann, time: 1_000, operations: changes)
+            return try shard.apply(.modifyRecords(command), at: FeatureLevel(level)).codes
+        }
+        let fits = [ErrorCode?](repeating: nil, count: 99)
+        let rest = [ErrorCode?](repeating: level < 13 ? nil : .badRequest, count: 11)
+        #expect(try codes(.create, 0..<110, at: level) == fits + rest)
+        #expect(try codes(.forceUpdate, 0..<110, at: 12).allSatisfy { $0 == nil })
+        #expect(try codes(.forceDelete, 0..<110, at: level) == fits + rest)
+        if level >= 13 { #expect(try codes(.forceDelete, 99..<110, at: level).allSatisfy { $0 == nil }) }
+        #expect(try counts(shard) == [:])
+    }
+
     @Test("a count that no record made is told where files are compared")
     func damaged() throws {
         let shard = try fixture()

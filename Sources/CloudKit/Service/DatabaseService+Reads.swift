@@ -47,12 +47,20 @@ extension DatabaseService {
         }
     }
 
-    /// Looks up at most 200 records of one zone in one request, and in halves if they are too large for one answer.
+    /// Looks up at most 200 records of one zone in one request, and in halves if they are too large for one answer;
+    /// those for which an answer has no room in further ones.
     func lookup(
         _ ids: [CKRecord.ID], in zone: CKRecordZone.ID, desiredKeys: [String]?
     ) async throws(CKError) -> [RecordResult] {
         do throws(CKError) {
-            return try await lookupAtOnce(ids, in: zone, desiredKeys: desiredKeys)
+            var results = try await lookupAtOnce(ids, in: zone, desiredKeys: desiredKeys)
+            let left = results.indices.filter { place in
+                if case .failure(let error as CKError) = results[place].1 { error.isOfTooLongAnswer } else { false }
+            }
+            if left.isEmpty || left.count == ids.count { return results }
+            let others = try await lookup(left.map { ids[$0] }, in: zone, desiredKeys: desiredKeys)
+            for (place, other) in zip(left, others) { results[place] = other }
+            return results
         } catch {
             guard error.isOfTooLongAnswer, ids.count > 1 else { throw error }
             let middle = ids.count / 2

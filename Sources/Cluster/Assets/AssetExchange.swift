@@ -74,6 +74,7 @@ package final class AssetExchange: Sendable {
         limit: UInt64, for group: GroupID? = nil, _ ended: @escaping @Sendable () -> Void = {}
     ) async throws -> AssetUpload {
         let writer = try await pool.run { [files, settings] in
+            files.removeAbandoned()
             try files.requireSpace(settings.assets)
             return try files.begin(limit: limit)
         }

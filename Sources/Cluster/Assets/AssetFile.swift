@@ -104,8 +104,9 @@ struct AssetContent: Sendable {
     func bytes(_ range: Range<UInt64>, of size: UInt64) throws -> [UInt8] {
         precondition(range.upperBound <= size, "\(range) of \(size) bytes")
         guard let cipher else {
-            let bytes = try disk.bytes(
-                of: file, at: AssetFormat.headerBytes + Int(range.lowerBound), count: range.count)
+            let bytes = try AssetError.seeingDamage {
+                try disk.bytes(of: file, at: AssetFormat.headerBytes + Int(range.lowerBound), count: range.count)
+            }
             guard bytes.count == range.count else { throw AssetError.missing }
             return bytes
         }
@@ -118,7 +119,9 @@ struct AssetContent: Sendable {
             let start = chunk * chunkBytes
             let plainBytes = Int(min(chunkBytes, size - start))
             let position = AssetFormat.headerBytes + Int(start) + Int(chunk) * AssetFormat.tagBytes
-            let sealed = try disk.bytes(of: file, at: position, count: plainBytes + AssetFormat.tagBytes)
+            let sealed = try AssetError.seeingDamage {
+                try disk.bytes(of: file, at: position, count: plainBytes + AssetFormat.tagBytes)
+            }
             guard let plain = try? cipher.open(sealed, chunk: chunk), plain.count == plainBytes else {
                 throw AssetError.missing
             }
@@ -253,6 +256,15 @@ package enum AssetError: Error, Hashable, Sendable, CustomStringConvertible {
         case .diskFull: "the disk of this node has no room for files: make room on it, or use another node"
         case .missing: "no node that can be reached has the file's bytes"
         case .unavailable(let reason): reason
+        }
+    }
+
+    /// Reads of a file. What the disk cannot read any more is damage, as other bytes are.
+    static func seeingDamage<Value>(_ read: () throws -> Value) throws -> Value {
+        do {
+            return try read()
+        } catch let error as DiskError where error.code == DiskError.ioFailure {
+            throw AssetError.missing
         }
     }
 

@@ -22,6 +22,9 @@ final class AssetFiles: Sendable {
     /// happens between the other's steps.
     let names = Mutex<Void>(())
 
+    /// Paths of what was being written and is to be removed.
+    private let abandoned = Mutex<[String]>([])
+
     private var keyCheckPath: String { folder + "/key-check" }
     /// Files that are looked at to find out what sealed them, where nothing else tells it.
     private static let probedMax = 1_000
@@ -134,8 +137,13 @@ final class AssetFiles: Sendable {
     func begin(limit: UInt64) throws(DiskError) -> AssetWriter {
         var salt: [UInt8] = []
         for _ in 0..<2 { withUnsafeBytes(of: random()) { salt += $0 } }
-        return try AssetWriter(
-            path: "\(folder)/incoming/\(Hex.encode(salt))", limit: limit, salt: salt, disk: disk, key: key)
+        let path = "\(folder)/incoming/\(Hex.encode(salt))"
+        do throws(DiskError) {
+            return try AssetWriter(path: path, limit: limit, salt: salt, disk: disk, key: key)
+        } catch {
+            try? disk.remove(path)
+            throw error
+        }
     }
 
     /// Makes what was written a file of its own, durably.
@@ -149,13 +157,13 @@ final class AssetFiles: Sendable {
         let place = String(path[..<(path.lastIndex(of: "/") ?? path.endIndex)])
         try names.withLock { _ in
             try makeFolder(at: place)
-            let replaces = try status(of: reference.sha256) != nil
+            let replaces = try isReadable(reference.sha256)
             try disk.rename(writer.path, to: path)
             do throws(DiskError) {
                 try disk.syncFolder(place)
                 try disk.syncFolder(folder)
             } catch {
-                // A reader would take it for durable. Where it replaced another copy, one of the two is.
+                // A reader would take it for durable. Where it replaced another whole copy, one of the two is.
                 if !replaces { try? disk.remove(path) }
                 throw error
             }
@@ -163,10 +171,33 @@ final class AssetFiles: Sendable {
         return reference
     }
 
+    /// Whether there is a file of ours by that name.
+    private func isReadable(_ sha256: [UInt8]) throws -> Bool {
+        do {
+            return try open(sha256: sha256) != nil
+        } catch AssetError.missing {
+            return false
+        }
+    }
+
     /// Removes what was written.
     func abandon(_ writer: AssetWriter) { try? disk.remove(writer.path) }
 
-    /// - Returns: nil where there is no such file; one of another length or form is as good as none.
+    /// Has what was written removed by the next call of `removeAbandoned`, where there is no thread for it now. Does
+    /// not block.
+    func abandonLater(_ writer: AssetWriter) { abandoned.withLock { $0.append(writer.path) } }
+
+    /// Removes what was left for later.
+    func removeAbandoned() {
+        let paths = abandoned.withLock { paths in
+            defer { paths = [] }
+            return paths
+        }
+        for path in paths { try? disk.remove(path) }
+    }
+
+    /// - Returns: nil where there is no such file; one of another length or form is as good as none, and one that
+    ///   cannot be read any more.
     /// - Throws: `DiskError`.
     func open(_ reference: AssetReference) throws -> AssetFile? {
         do {
@@ -219,10 +250,12 @@ final class AssetFiles: Sendable {
     }
 
     /// Opens a file by its hash, with the size that its length says; nil where it is gone.
-    /// - Throws: `AssetError.missing` where it is no file of ours; `DiskError`.
+    /// - Throws: `AssetError.missing` where it is no file of ours, or cannot be read any more; `DiskError`.
     func open(sha256: [UInt8]) throws -> AssetFile? {
-        guard let file = try file(at: path(of: sha256)) else { return nil }
-        return try AssetFile(file, sha256: sha256, disk: disk, key: key)
+        try AssetError.seeingDamage {
+            guard let file = try file(at: path(of: sha256)) else { return nil }
+            return try AssetFile(file, sha256: sha256, disk: disk, key: key)
+        }
     }
 
     /// Moves a file aside that is something else than its name says, unless another copy has come in its place. It is
@@ -236,8 +269,6 @@ final class AssetFiles: Sendable {
                 let present = try open(sha256: sha256)
                 isThere = try present.flatMap { present in try found.map { try present.isSame(as: $0) } } ?? false
             } catch AssetError.missing {
-                isThere = true
-            } catch let error as DiskError where error.code == DiskError.ioFailure {
                 isThere = true
             }
             guard isThere else { return false }

@@ -17,8 +17,8 @@ package final class AssetNews: Sendable {
     }
 
     private let state = Mutex(State())
-    /// Files that are remembered one by one; more are found by a comparison.
-    private static let namedMax = 10_000
+    /// Files that are remembered one by one, less than a transaction tells of; more are found by a comparison.
+    static let namedMax = RecordTransaction.namedAssetsMax - 1
 
     /// News of a node that has just started: everything is to be compared.
     package init() {}
@@ -67,6 +67,8 @@ final class AssetKeeper: Sendable {
         /// Whether the next comparison begins as soon as the one under way is done.
         var isComparisonDue = false
         var nextComparison = MonotonicTime.zero
+        /// When nodes are asked again for files that none of them has.
+        var nextSearch = MonotonicTime.zero
         var nextCollection = MonotonicTime.zero
         /// Where the logs of the groups ended when files were last looked through.
         var ends: [GroupID: LogIndex] = [:]
@@ -125,13 +127,12 @@ final class AssetKeeper: Sendable {
     private func lookForMissing() async throws {
         let (named, isDue) = news.take()
         if isDue { state.withLock { $0.isComparisonDue = true } }
-        for asset in named where try await !exchange.holds(asset) {
-            if isFull {
-                // The next comparison finds the rest.
-                state.withLock { $0.isComparisonDue = true }
-                break
-            }
-            if let group = try await groupThatCounts(asset.sha256) { note(asset, group) }
+        do {
+            try await look(for: named)
+        } catch {
+            // What was not looked at yet is found by a comparison.
+            state.withLock { $0.isComparisonDue = true }
+            throw error
         }
         state.withLock { state in
             guard state.comparisons.isEmpty, state.isComparisonDue || state.nextComparison <= clock.now else { return }
@@ -142,10 +143,32 @@ final class AssetKeeper: Sendable {
         try await compare()
     }
 
+    /// Notes those of some files that a group counts and that are not here.
+    private func look(for named: [AssetReference]) async throws {
+        for asset in named where try await !exchange.holds(asset) {
+            if isFull {
+                // The next comparison finds the rest.
+                state.withLock { $0.isComparisonDue = true }
+                break
+            }
+            if let group = try await groupThatCounts(asset.sha256) { note(asset, group) }
+        }
+    }
+
     /// A group of this node whose table counts a file; nil where no table does.
+    /// - Throws: also where a table cannot be read and no other one counts it.
     private func groupThatCounts(_ hash: [UInt8]) async throws -> GroupID? {
         try await upkeep.run { [shards] in
-            try shards.first { try $0.database.read { try AssetTables.keeps(hash, in: $0) } }?.group
+            var failure: (any Error)?
+            for shard in shards {
+                do {
+                    if try shard.database.read({ try AssetTables.keeps(hash, in: $0) }) { return shard.group }
+                } catch {
+                    failure = error
+                }
+            }
+            if let failure { throw failure }
+            return nil
         }
     }
 
@@ -159,15 +182,15 @@ final class AssetKeeper: Sendable {
     }
 
     /// Compares what the tables count with the files, page by page: until enough is missing to be fetched first, after
-    /// which it goes on there.
+    /// which it goes on there. A table that cannot be read is left to a later comparison.
     private func compare() async throws {
-        let pageMax = min(500, settings.wantedMax)
         while !isFull, let next = state.withLock(\.comparisons.first) {
-            var page: [AssetReference] = []
-            if let shard = holdings[next.group] {
-                page = try await upkeep.run {
-                    try shard.database.read { try AssetTables.named(after: next.last, limit: pageMax, in: $0) }
-                }
+            let page: [AssetReference]
+            switch try await named(next) {
+            case .success(let assets): page = assets
+            case .failure(let error):
+                logger.warning("group \(next.group): the files that its records name cannot be told: \(error)")
+                page = []
             }
             for asset in page where try await !exchange.holds(asset) { note(asset, next.group) }
             state.withLock { state in
@@ -176,8 +199,24 @@ final class AssetKeeper: Sendable {
         }
     }
 
+    /// The next page of what a group's table counts, or why it cannot be read.
+    private func named(_ comparison: Comparison) async throws -> Result<[AssetReference], any Error> {
+        guard let shard = holdings[comparison.group] else { return .success([]) }
+        let pageMax = min(500, settings.wantedMax)
+        return try await upkeep.run {
+            Result {
+                try shard.database.read { try AssetTables.named(after: comparison.last, limit: pageMax, in: $0) }
+            }
+        }
+    }
+
     private func fetchMissing() async {
-        let wanted = wanted
+        let isSearchDue = state.withLock { state in
+            guard state.nextSearch <= clock.now else { return false }
+            state.nextSearch = clock.now.adding(milliseconds: settings.searchMilliseconds)
+            return true
+        }
+        let wanted = wanted.filter { isSearchDue || !$0.value.isMissing }
         countWanted()
         if wanted.isEmpty { return }
         let current = (try? await areCurrent()) ?? [:]
@@ -236,6 +275,7 @@ final class AssetKeeper: Sendable {
     /// Deletes files that no group of this node counts, and that were not renewed within the grace.
     func collect() async throws {
         let next = clock.now.adding(milliseconds: settings.collectionMilliseconds)
+        try await work { $0.removeAbandoned() }
         let basis = basis
         var unsure = try await unsureGroups()
         let before = clock.wallMilliseconds - settings.graceMilliseconds
@@ -245,7 +285,7 @@ final class AssetKeeper: Sendable {
             if let groups = unsure, status.modified < before {
                 do {
                     if try await isGone(hash, before, basis, unsure: groups) { return }
-                } catch let error as ClusterError {
+                } catch let error where !(error is CancellationError) {
                     logger.warning("files of assets that nothing may name any more stay until a later look: \(error)")
                     unsure = nil
                 }
@@ -377,8 +417,6 @@ final class AssetKeeper: Sendable {
             guard let file = found else { return }
             isSound = try await hasBytes(file, hash)
         } catch AssetError.missing {
-            isSound = false
-        } catch let error as DiskError where error.code == DiskError.ioFailure {
             isSound = false
         }
         if isSound { return }

@@ -49,10 +49,13 @@ package final class AssetUpload: Sendable {
 
     deinit {
         feed?.close()
-        // The file itself goes at the next start, if the pool takes nothing any more.
         guard let writer = writer.withLock({ $0.take() }) else { return }
         let (files, ended) = (files, ended)
-        try? pool.submit { _ in files.abandon(writer) }
+        do throws(QueueFull) {
+            try pool.submit { _ in files.abandon(writer) }
+        } catch {
+            files.abandonLater(writer)
+        }
         ended()
     }
 
@@ -170,7 +173,11 @@ package final class AssetUpload: Sendable {
         guard let writer = writer.withLock({ $0.take() }) else { return }
         ended()
         feed?.abandon()
-        _ = try? await pool.run { [files] in files.abandon(writer) }
+        do {
+            try await pool.run { [files] in files.abandon(writer) }
+        } catch {
+            files.abandonLater(writer)
+        }
     }
 
     private func work<Value: Sendable>(

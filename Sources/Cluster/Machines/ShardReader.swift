@@ -28,6 +28,8 @@ struct ShardReader {
 
     /// An answer has to fit a frame between nodes. A page ends before the record that would make it larger.
     private static let answerBytesMax = 6 << 20
+    /// Of records that are looked up, with those for which the answer has no room: more is not rendered in vain.
+    private static let lookupBytesMax = 2 * answerBytesMax
     private static let lostKey = ServiceError(
         .internalError,
         "an encrypted field of the record was sealed by a key that the cluster does not have: restore the record, or the "
@@ -124,15 +126,18 @@ struct ShardReader {
             names, zone: lookup.zone, schemaVersion: lookup.schemaVersion, caller: lookup.caller)
         return found(outcome) { items in
             var writer = JSONWriter()
-            var denials = 0
+            var (denials, rendered) = (0, 0)
             writer.beginArray()
             for (item, wanted) in zip(items, lookup.items) {
                 switch item {
                 case .record(let record):
                     let before = writer.bytes.count
-                    write(record, in: lookup.zone, wanted.rendering, to: &writer)
-                    guard writer.bytes.count > Self.answerBytesMax else { continue }
-                    writer.cut(to: before)
+                    if rendered <= Self.lookupBytesMax {
+                        write(record, in: lookup.zone, wanted.rendering, to: &writer)
+                        rendered += writer.bytes.count - before
+                        if writer.bytes.count <= Self.answerBytesMax { continue }
+                        writer.cut(to: before)
+                    }
                     writer.recordError(recordName: wanted.name, Self.tooMuch)
                 case .failed(let error):
                     if error.code == .accessDenied { denials += 1 }

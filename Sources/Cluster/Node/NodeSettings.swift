@@ -174,6 +174,8 @@ package struct AssetSettings: Sendable {
     package var roundMilliseconds: UInt64 = 500
     /// How often all tables are compared with the files, beside at the start and after a snapshot, in milliseconds.
     package var comparisonMilliseconds: UInt64 = 3_600_000
+    /// How often nodes are asked again for files that none of them had, in milliseconds.
+    package var searchMilliseconds: UInt64 = 60_000
     /// How often files are looked for that nothing names, in milliseconds.
     package var collectionMilliseconds: UInt64 = 600_000
     /// Bytes that are compared with their hashes in a second; at least 1.

@@ -51,18 +51,23 @@ struct Deletions: TransactionPart {
     /// Whether the request may change all rows of the records along, which it then counts; else they go in parts.
     private func goesAtOnce(_ members: ArraySlice<RecordRow>, _ batch: Batch) throws -> Bool {
         guard transaction.level >= .boundedDeletions else { return true }
-        var (changed, bytes) = (0, 0)
+        var (changed, files, bytes) = (0, 0, 0)
         for member in members {
             guard let row = try rows.row(member.id) else { continue }
             bytes += row.body.count
-            changed += try batch.schema.byID[row.typeID].map { try changedRows(ofDeleting: row, type: $0) } ?? 1
-            if changed > Self.rowsAtOnceMax || bytes > Self.bytesAtOnceMax { return false }
+            if let type = batch.schema.byID[row.typeID] {
+                changed += try changedRows(ofDeleting: row, type: type)
+                files += try changedFiles(ofDeleting: row, type: type)
+            } else {
+                changed += 1
+            }
+            if changed + files > Self.rowsAtOnceMax || bytes > Self.bytesAtOnceMax { return false }
         }
-        return batch.takeRows(changed) == nil
+        return batch.takeRows(changed, files: files) == nil
     }
 
-    /// Of all that goes along at once: its rows with those in indexes, and the bytes of bodies that are read for it.
-    /// Ten thousand records with some twenty index rows each do.
+    /// Of all that goes along at once: its rows with those in indexes and of files, and the bytes of bodies that are
+    /// read for it. Ten thousand records with some twenty index rows each do.
     private static let rowsAtOnceMax = 200_000
     private static let bytesAtOnceMax = 16 << 20
 
@@ -74,7 +79,13 @@ struct Deletions: TransactionPart {
     /// Why the request may not remove the record's index rows, too. What goes along is bounded by its own number.
     private func refusal(ofDeleting row: RecordRow, type: InstalledType, _ batch: Batch) throws -> ServiceError? {
         guard transaction.level >= .boundedRows, batch.command.operations.count > 1 else { return nil }
-        return batch.takeRows(try changedRows(ofDeleting: row, type: type))
+        return batch.takeRows(
+            try changedRows(ofDeleting: row, type: type), files: try changedFiles(ofDeleting: row, type: type))
+    }
+
+    /// The rows of files that the record names.
+    private func changedFiles(ofDeleting row: RecordRow, type: InstalledType) throws -> Int {
+        NamedAssets(transaction).changedRows(from: try assets(of: row, type), to: [])
     }
 
     /// The record's row, and those in indexes.

@@ -53,32 +53,48 @@ package enum AssetTables {
 struct NamedAssets: TransactionPart {
     let transaction: RecordTransaction
 
-    /// Counts what a record names from now on in place of what it named.
+    /// Counts what a record names from now on in place of what it named. What it goes on naming changes no row.
     func update(from old: [AssetReference], to new: [AssetReference]) throws {
-        if old == new { return }
-        // What stays is never without a name in between.
-        for asset in new {
-            try db.run(
-                """
-                INSERT INTO asset VALUES (?, ?, 1, 0)
-                ON CONFLICT (sha256, size) DO UPDATE SET named = named + 1, released_at = 0
-                """, asset.sha256, Int64(asset.size))
-            if !old.contains(asset), transaction.namedAssets.count < Self.countMax {
-                transaction.namedAssets.append(asset)
+        for (asset, change) in Self.changes(from: old, to: new) {
+            if change > 0 {
+                try db.run(
+                    """
+                    INSERT INTO asset VALUES (?, ?, ?, 0)
+                    ON CONFLICT (sha256, size) DO UPDATE SET named = named + excluded.named, released_at = 0
+                    """, asset.sha256, Int64(asset.size), change)
+                if transaction.namedAssets.count < RecordTransaction.namedAssetsMax {
+                    transaction.namedAssets.append(asset)
+                }
+            } else {
+                try db.run(
+                    """
+                    UPDATE asset SET named = named - ?1, released_at = CASE named WHEN ?1 THEN ?2 ELSE 0 END
+                    WHERE sha256 = ?3 AND size = ?4 AND named >= ?1
+                    """, -change, transaction.time, asset.sha256, Int64(asset.size))
+                try Invariant.check(
+                    db.changesCount == 1, "asset \(asset) is given up \(-change) times, and less counts as naming it")
             }
-        }
-        for asset in old {
-            try db.run(
-                """
-                UPDATE asset SET named = named - 1, released_at = CASE named WHEN 1 THEN ? ELSE 0 END
-                WHERE sha256 = ? AND size = ? AND named > 0
-                """, transaction.time, asset.sha256, Int64(asset.size))
-            try Invariant.check(db.changesCount == 1, "asset \(asset) is given up, and nothing counts as naming it")
         }
     }
 
-    /// More are found by the next comparison of tables and files.
-    private static let countMax = 10_000
+    /// How many rows that changes, as far as requests are held to it.
+    func changedRows(from old: [AssetReference], to new: [AssetReference]) -> Int {
+        transaction.level >= .boundedFiles ? Self.changes(from: old, to: new).count : 0
+    }
+
+    /// How often more, or less, each file is named; only those of which that changes.
+    private static func changes(
+        from old: [AssetReference], to new: [AssetReference]
+    ) -> [(asset: AssetReference, by: Int64)] {
+        if old == new { return [] }
+        var changes: [AssetReference: Int64] = [:]
+        for asset in new { changes[asset, default: 0] += 1 }
+        for asset in old { changes[asset, default: 0] -= 1 }
+        return (new + old).compactMap { asset in
+            guard let change = changes.removeValue(forKey: asset), change != 0 else { return nil }
+            return (asset, change)
+        }
+    }
 
     /// Forgets files that nothing names since a while, those first that were given up first.
     func purge(_ retention: Retention, budget: Int) throws -> Int {

@@ -99,11 +99,13 @@ final class Batch {
         return true
     }
 
-    /// Counts rows that an operation changes.
+    /// Counts rows that an operation changes: those of records and indexes, and those of files.
     /// - Returns: why it may not, and nothing is counted; the first may change any number.
-    func takeRows(_ count: Int) -> ServiceError? {
-        guard changedRows == 0 || count <= Limits.rowsPerRequestMax - changedRows else { return WrittenRows.tooMany }
-        changedRows += count
+    func takeRows(_ count: Int, files: Int) -> ServiceError? {
+        guard changedRows == 0 || count + files <= Limits.rowsPerRequestMax - changedRows else {
+            return files == 0 ? WrittenRows.tooMany : WrittenRows.tooManyWithFiles
+        }
+        changedRows += count + files
         return nil
     }
 

@@ -40,9 +40,11 @@ package final class RecordTransaction {
     var isPartFull: Bool { partBytes >= Self.partBytesMax }
     /// A part changes some 40,000 index rows at most, which takes a fraction of a second.
     private static let indexRowBytes = 100
-    /// Assets that were named for the first time, or again, by the commands of this transaction: the node looks whether
-    /// it has their files.
+    /// Assets that were named for the first time, or once more, by the commands of this transaction: the node looks
+    /// whether it has their files.
     package internal(set) var namedAssets: [AssetReference] = []
+    /// The most that `namedAssets` tells of. Where it has so many there may have been more.
+    package static let namedAssetsMax = 10_000
     /// Matches changes against subscriptions.
     let matcher: Matcher
     /// The users, by their private databases, whose notifications grew.

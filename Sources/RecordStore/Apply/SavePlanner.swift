@@ -30,18 +30,19 @@ struct SavePlanner: TransactionPart {
             return .fail(Self.answerIsTooLarge, nil)
         }
         let indexes = try planIndexes(of: fields, named: operation.recordName, type: type, stored: stored, judged)
-        if let refusal = refusal(of: indexes, in: judged.batch) { return .fail(refusal, nil) }
+        let (storedAssets, assets) = (body?.assets ?? [], fields.assets)
+        let files = NamedAssets(transaction).changedRows(from: storedAssets, to: assets)
+        if let refusal = refusal(of: indexes, files: files, in: judged.batch) { return .fail(refusal, nil) }
         let rowGrowth =
             QuotaAmounts(
-                bytes: Int64(operation.recordName.utf8.count + newBody.count), records: 1,
-                assets: fields.assets.countedBytes)
+                bytes: Int64(operation.recordName.utf8.count + newBody.count), records: 1, assets: assets.countedBytes)
             + QuotaAmounts(bytes: transaction.counted.containsRecord(judged.row?.id ?? .max) ? RowBytes.record : 0)
-            - (judged.row.map { transaction.counted.size(of: $0, body?.assets ?? []) } ?? .zero)
+            - (judged.row.map { transaction.counted.size(of: $0, storedAssets) } ?? .zero)
         return .save(
             PlannedSave(
                 name: operation.recordName, type: type, row: judged.row, storedFields: stored, fields: fields,
-                body: newBody, storedEdges: storedEdges, edges: edges, storedAssets: body?.assets ?? [],
-                assets: fields.assets, tellsFields: tellsFields, rowGrowth: rowGrowth, indexes: indexes,
+                body: newBody, storedEdges: storedEdges, edges: edges, storedAssets: storedAssets,
+                assets: assets, tellsFields: tellsFields, rowGrowth: rowGrowth, indexes: indexes,
                 indexGrowth: transaction.counted.isNone ? 0 : indexes.reduce(0) { $0 + $1.growth }))
     }
 
@@ -81,10 +82,11 @@ struct SavePlanner: TransactionPart {
         }
     }
 
-    /// Why the record or the request has too many index rows.
-    private func refusal(of indexes: [PlannedIndexRows], in batch: Batch) -> ServiceError? {
+    /// Why the record has too many index rows, or the request changes too many rows.
+    private func refusal(of indexes: [PlannedIndexRows], files: Int, in batch: Batch) -> ServiceError? {
         if transaction.level >= .countedRows, let refusal = indexes.refusal { return refusal }
-        return transaction.level >= .boundedRows ? batch.takeRows(indexes.reduce(1) { $0 + $1.changedRows }) : nil
+        guard transaction.level >= .boundedRows else { return nil }
+        return batch.takeRows(indexes.reduce(1) { $0 + $1.changedRows }, files: files)
     }
 
     /// Whether the client does not know all of the fields that a record has now, and may read them.

@@ -155,12 +155,17 @@ package struct WrittenRows: Hashable, Sendable {
         count <= Limits.rowsPerRequestMax || operations == 1 ? nil : Self.tooMany
     }
 
-    static let tooMany = ServiceError(
-        .badRequest,
-        """
-        the records of the request have more than \(Limits.rowsPerRequestMax) rows in indexes together: send them in \
-        several requests
-        """)
+    static let tooMany = tooMany("rows in indexes")
+    static let tooManyWithFiles = tooMany("rows in indexes and files")
+
+    private static func tooMany(_ what: String) -> ServiceError {
+        ServiceError(
+            .badRequest,
+            """
+            the records of the request have more than \(Limits.rowsPerRequestMax) \(what) together: send them in \
+            several requests
+            """)
+    }
 
     /// About a word and the space behind it.
     private static let bytesPerWord = 6

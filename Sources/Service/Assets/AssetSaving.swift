@@ -49,23 +49,26 @@ final class AssetSaving: Sendable {
         now = try service.trustedNow()
         let secret = try await service.requireSecret()
         self.secret = secret
-        var kept: [(name: String, fields: [String])] = []
+        var kept: [KeptAssets] = []
         for ((operation, name), fields) in zip(operations, dictionaries) where operation.kind != .create {
-            let names = fields.filter(\.isKept).map(\.name)
-            if !names.isEmpty { kept.append((name, names)) }
+            let fields = fields.filter { !$0.value.isEmpty }
+            if !fields.isEmpty { kept.append(KeptAssets(recordName: name, fields: fields)) }
         }
         present = kept.isEmpty ? PresentAssets() : try await Assets(service, request).present(kept, in: zone, secret)
     }
 
-    /// The fields of an operation that have asset dictionaries, and whether one of these lacks a receipt.
-    private static func fields(of operation: RecordOperation) -> [(name: String, isKept: Bool)] {
-        if operation.kind.isDelete { return [] }
-        return operation.fields.compactMap { field in
-            guard let json = field.value?.json else { return nil }
+    /// The fields of an operation that have asset dictionaries, and the checksums of those that lack a receipt.
+    private static func fields(of operation: RecordOperation) -> [String: Set<String>] {
+        if operation.kind.isDelete { return [:] }
+        var fields: [String: Set<String>] = [:]
+        for field in operation.fields {
+            guard let json = field.value?.json else { continue }
             let members = json.array?.prefix { $0["fileChecksum"] != nil || $0["receipt"] != nil } ?? [json]
-            guard let first = members.first, first["fileChecksum"] != nil || first["receipt"] != nil else { return nil }
-            return (field.name, members.contains { $0["receipt"]?.string == nil })
+            guard let first = members.first, first["fileChecksum"] != nil || first["receipt"] != nil else { continue }
+            fields[field.name] = Set(
+                members.compactMap { $0["receipt"]?.string == nil ? $0["fileChecksum"]?.string : nil })
         }
+        return fields
     }
 
     /// Finds the files of one operation's values.

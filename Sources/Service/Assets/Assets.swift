@@ -158,28 +158,40 @@ package struct Assets: Sendable {
         return found
     }
 
-    /// What records have now in some of their fields.
+    /// What records have now of the files that a request would keep. Those for which one answer has no room are asked
+    /// for in further ones.
     func present(
-        _ records: [(name: String, fields: [String])], in zone: ZoneKey, _ secret: ClusterSecret
+        _ kept: [KeptAssets], in zone: ZoneKey, _ secret: ClusterSecret
     ) async throws(RequestFailure) -> PresentAssets {
         let receipts = ShardRead.AssetRendering.receipts(zone: zone, user: "", expires: 0)
         var present = PresentAssets()
-        for (record, json) in zip(records, try await read(records, in: zone, receipts)) {
-            if let tag = json["recordChangeTag"]?.string { present.versions[record.name] = .stored(tag: tag) }
-            if json["serverErrorCode"]?.string == ErrorCode.notFound.rawValue { present.versions[record.name] = .gone }
-            for name in record.fields {
-                guard let value = json["fields"]?[name]?["value"] else { continue }
-                for dictionary in value.array ?? [value] {
-                    guard let checksum = dictionary["fileChecksum"]?.string,
-                        let receipt = dictionary["receipt"]?.string.flatMap(Base64.decode),
-                        let ticket = secret.ticket(receipt, as: AssetReceipt.self)
-                    else { continue }
-                    present.files[PresentAsset(recordName: record.name, field: name, checksum: checksum)] = ticket.asset
+        var rest = kept
+        var room = kept.count
+        while !rest.isEmpty {
+            let part = rest.prefix(room)
+            let found = try await read(part.map { ($0.recordName, $0.fields.keys.sorted()) }, in: zone, receipts)
+            var left: [KeptAssets] = []
+            for (record, json) in zip(part, found) {
+                if json["serverErrorCode"]?.string == ErrorCode.badRequest.rawValue {
+                    left.append(record)
+                } else {
+                    present.take(json, of: record, secret)
                 }
             }
+            // The first one is too large by itself where none has room.
+            if left.count == part.count { left.removeFirst() }
+            room = max(part.count - left.count, 1)
+            rest = left + rest.dropFirst(part.count)
         }
         return present
     }
+}
+
+/// What an operation sends back as it read it: files that its record is to keep.
+struct KeptAssets {
+    var recordName: String
+    /// The files' checksums, by field.
+    var fields: [String: Set<String>]
 }
 
 /// What those records have of which a request sends back what it read.
@@ -194,6 +206,23 @@ struct PresentAssets {
     var files: [PresentAsset: AssetReference] = [:]
     /// By the record's name; none for those that the caller may not read.
     var versions: [String: Version] = [:]
+
+    /// Takes over what the JSON of a record tells of what would be kept.
+    fileprivate mutating func take(_ json: JSONValue, of record: KeptAssets, _ secret: ClusterSecret) {
+        if let tag = json["recordChangeTag"]?.string { versions[record.recordName] = .stored(tag: tag) }
+        if json["serverErrorCode"]?.string == ErrorCode.notFound.rawValue { versions[record.recordName] = .gone }
+        for (name, checksums) in record.fields {
+            guard let value = json["fields"]?[name]?["value"] else { continue }
+            for dictionary in value.array ?? [value] {
+                guard let checksum = dictionary["fileChecksum"]?.string, checksums.contains(checksum),
+                    let receipt = dictionary["receipt"]?.string.flatMap(Base64.decode),
+                    let ticket = secret.ticket(receipt, as: AssetReceipt.self)
+                else { continue }
+                let place = PresentAsset(recordName: record.recordName, field: name, checksum: checksum)
+                files[place] = ticket.asset
+            }
+        }
+    }
 }
 
 /// A file that a field of a record has, as clients see it.

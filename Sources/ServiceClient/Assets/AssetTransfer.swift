@@ -79,7 +79,8 @@ package struct AssetTransfer: Sendable {
 
     // MARK: Download
 
-    /// Receives a file. Where a connection is lost it goes on behind the bytes that are there, at any node.
+    /// Receives a file. Where a connection is lost it goes on behind the bytes that are there, at any node. Where other
+    /// bytes came, as of a copy that a disk damaged, it begins again at the next node.
     /// - Parameters:
     ///   - size: how many bytes are expected.
     ///   - progress: hears how many bytes are there.
@@ -88,19 +89,18 @@ package struct AssetTransfer: Sendable {
     package func download(
         _ url: String, size: Int64, to sink: AssetSink, progress: @escaping @Sendable (Int64) -> Void = { _ in }
     ) async throws {
-        for attempt in 0... {
+        let attempts = max(2, Self.addresses(url, of: client.urls).count)
+        for attempt in 0..<attempts {
+            if attempt > 0 { try sink.restart() }
             var digest: [UInt8]?
             if size > 0 {
-                digest = try await answer(from: url, progressed: { sink.offset }) { address in
+                digest = try await answer(from: url, beginningWith: attempt, progressed: { sink.offset }) { address in
                     try await get(address, size: size, to: sink, progress: progress)
                 }
             }
             guard let digest, digest != sink.digest else { return sink.finish() }
-            guard attempt == 0 else {
-                throw AssetDamaged(description: "the bytes that came are not those of the asset")
-            }
-            try sink.restart()
         }
+        throw AssetDamaged(description: "the bytes that came are not those of the asset")
     }
 
     /// The SHA-256 of the whole file, where the node says it (RFC 9530).
@@ -131,11 +131,15 @@ package struct AssetTransfer: Sendable {
         default: return .refused(try await Self.whole(answer))
         }
         sink.tag = answer.headers.first(name: "ETag").flatMap { $0.hasPrefix("W/") ? nil : $0 }
-        for try await chunk in answer.body {
-            guard sink.offset + Int64(chunk.readableBytes) <= size else { throw Self.wrongSize(size) }
-            try await sink.write(chunk)
-            progress(sink.offset)
-            if isOver { throw TimeIsUp() }
+        do {
+            for try await chunk in answer.body {
+                guard sink.offset + Int64(chunk.readableBytes) <= size else { throw Self.wrongSize(size) }
+                try await sink.write(chunk)
+                progress(sink.offset)
+                if isOver { throw TimeIsUp() }
+            }
+        } catch let error where sink.offset == size && !Self.isFinal(error) {
+            // The connection was lost behind the last byte: there is no rest to ask for.
         }
         // A whole answer of another length is another file; a cut one has thrown.
         guard sink.offset == size else { throw Self.wrongSize(size) }
@@ -178,13 +182,14 @@ package struct AssetTransfer: Sendable {
 
     /// Asks one node after the other, and again after a pause, for as long as the patience lasts from the first failure
     /// that followed some progress.
-    /// - Parameter progressed: a number that grows with progress.
+    /// - Parameters:
+    ///   - first: how many nodes are asked last instead of first.
+    ///   - progressed: a number that grows with progress.
     private func answer<Value: Sendable>(
-        from url: String, progressed: () -> Int64 = { 0 },
+        from url: String, beginningWith first: Int = 0, progressed: () -> Int64 = { 0 },
         _ attempt: (String) async throws -> Attempt<Value>
     ) async throws -> Value {
-        let addresses = Self.addresses(url, of: client.urls)
-        guard !addresses.isEmpty else { throw ServiceClientError("'\(url)' is no URL of an asset") }
+        let addresses = try addresses(url, beginningWith: first)
         var pauses = RetryPauses(patienceSeconds: patienceSeconds)
         var stuckSince: Duration?
         var known = progressed()
@@ -218,6 +223,12 @@ package struct AssetTransfer: Sendable {
             else { throw failures.error }
             try await client.waiting.sleep(.seconds(pause))
         }
+    }
+
+    private func addresses(_ url: String, beginningWith first: Int) throws -> ArraySlice<(node: String, url: String)> {
+        let all = Self.addresses(url, of: client.urls)
+        guard !all.isEmpty else { throw ServiceClientError("'\(url)' is no URL of an asset") }
+        return all[(first % all.count)...] + all[..<(first % all.count)]
     }
 
     /// Whether another attempt would end in the same way.

@@ -94,6 +94,16 @@ struct AssetFetchTests {
         }
     }
 
+    @Test("A download that is cut behind its last byte is whole")
+    func cutBehindTheEnd() async throws {
+        let bytes = someBytes(1_000)
+        try await running(bytes) { server, database in
+            server.fail { $0.cutDownloads = [bytes.count] }
+            let found = try await Self.fetched(database)
+            #expect(found == bytes && server.count("/down/") == 1)
+        }
+    }
+
     @Test("Without an entity tag a cut download begins again")
     func withoutTag() async throws {
         let bytes = someBytes(1_000_000)
@@ -202,6 +212,19 @@ struct AssetFetchTests {
             let found = try await Self.fetched(database)
             #expect(found == bytes, "the second attempt is right")
             server.fail { $0.wrongDigests = 2 }
+            #expect(await failure { try await database.record(for: Self.id) }?.code == .networkFailure)
+        }
+    }
+
+    @Test("Where nodes have damaged copies the file comes from the one that has a good one")
+    func damagedCopies() async throws {
+        let bytes = someBytes(1_000)
+        try await running(bytes, nodes: 3) { server, database in
+            server.fail { $0.damagedNodes = [0, 1] }
+            let found = try await Self.fetched(database)
+            #expect(found == bytes)
+            #expect(server.requests.filter { $0.path.hasPrefix("/down/") }.map(\.node) == [0, 1, 2])
+            server.fail { $0.damagedNodes = [0, 1, 2] }
             #expect(await failure { try await database.record(for: Self.id) }?.code == .networkFailure)
         }
     }

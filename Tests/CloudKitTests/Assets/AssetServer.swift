@@ -15,13 +15,15 @@ final class AssetServer: Sendable {
     struct Faults {
         /// Connections that are closed after so many bytes of an upload came.
         var cutUploads: [Int] = []
-        /// Downloads whose connection is closed after so many bytes.
+        /// Downloads whose connection is closed after so many bytes; behind the last one before the answer's end.
         var cutDownloads: [Int] = []
         /// How often a URL is answered with this status.
         var uploadStatus: [Int] = []
         var downloadStatus: [Int] = []
         /// Whether downloads say another digest than that of their bytes.
         var wrongDigests = 0
+        /// The nodes of which all downloads do.
+        var damagedNodes: Set<Int> = []
         /// How many bytes too many downloads have.
         var surplusBytes = 0
         /// Whether downloads have an entity tag.
@@ -144,7 +146,7 @@ extension AssetServer {
             let range = head.headers.first(name: "Range")
             state.log.append(Request(path: path, json: json, range: range, node: node))
             if path.hasPrefix("/up/") { return Self.upload(body, &state) }
-            if path.hasPrefix("/down/") { return Self.download(String(path.dropFirst(6)), head, &state) }
+            if path.hasPrefix("/down/") { return Self.download(String(path.dropFirst(6)), head, node, &state) }
             let action = path.split(separator: "/").suffix(2).joined(separator: "/")
             if action == "assets/upload", state.faults.refusesWhole,
                 json["tokens"]?.array?.contains(where: { $0["fieldName"]?.string == state.faults.refusedField }) == true
@@ -218,19 +220,22 @@ extension AssetServer {
         )
     }
 
-    private static func download(_ checksum: String, _ head: HTTPRequestHead, _ state: inout State) -> Answer {
+    private static func download(
+        _ checksum: String, _ head: HTTPRequestHead, _ node: Int, _ state: inout State
+    ) -> Answer {
         if !state.faults.downloadStatus.isEmpty { return refusal(state.faults.downloadStatus.removeFirst()) }
         guard var bytes = state.files[checksum] else { return refusal(404) }
         bytes += [UInt8](repeating: 0, count: state.faults.surplusBytes)
         var answer = Answer(body: bytes)
         if state.faults.hasTags { answer.headers.append(("ETag", "\"\(checksum)\"")) }
-        if state.faults.wrongDigests > 0 {
-            state.faults.wrongDigests -= 1
+        if state.faults.wrongDigests > 0 || state.faults.damagedNodes.contains(node) {
+            state.faults.wrongDigests = max(state.faults.wrongDigests - 1, 0)
             answer.headers.append(("Repr-Digest", "sha-256=:\(Base64.encode([UInt8](repeating: 1, count: 32))):"))
         }
         if let range = head.headers.first(name: "Range"), let first = Int(range.dropFirst(6).dropLast()),
             head.headers.first(name: "If-Range") == "\"\(checksum)\""
         {
+            if first >= bytes.count { return refusal(416) }
             answer.status = 206
             answer.headers.append(("Content-Range", "bytes \(first)-\(bytes.count - 1)/\(bytes.count)"))
             answer.body = Array(bytes[first...])
@@ -369,7 +374,11 @@ private final class AssetHandler: ChannelInboundHandler {
 
     private func send(_ answer: AssetServer.Answer, _ context: ChannelHandlerContext) {
         var headers = HTTPHeaders(answer.headers)
-        headers.add(name: "Content-Length", value: String(answer.body.count))
+        if answer.cutAfter == answer.body.count {
+            headers.add(name: "Transfer-Encoding", value: "chunked")
+        } else {
+            headers.add(name: "Content-Length", value: String(answer.body.count))
+        }
         let status = HTTPResponseStatus(statusCode: answer.status)
         context.write(
             wrapOutboundOut(.head(HTTPResponseHead(version: .http1_1, status: status, headers: headers))), promise: nil)

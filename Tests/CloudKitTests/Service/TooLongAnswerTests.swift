@@ -45,6 +45,20 @@ struct TooLongAnswerTests {
         }
     }
 
+    @Test("Records for which an answer has no room are looked up in further ones")
+    func noRoom() async throws {
+        try await running { body, _, _ in
+            let names = body["records"]?.array?.compactMap { $0["recordName"]?.string } ?? []
+            let records = names.prefix(60).map(Self.record) + names.dropFirst(60).map { _ in Self.refusal }
+            return ScriptedAnswer(body: #"{"records":[\#(records.joined(separator: ","))]}"#)
+        } _: { database, server in
+            let ids = (0..<200).map { CKRecord.ID(recordName: "r\($0)") }
+            let found = try await database.records(for: ids)
+            #expect(found.count == 200 && found.allSatisfy { (try? $1.get())?.recordID == $0 })
+            #expect(server.requests.count == 4)
+        }
+    }
+
     @Test("One record that is too large for an answer is an error, and the others are not lost")
     func oneTooLarge() async throws {
         try await running { _, _, _ in

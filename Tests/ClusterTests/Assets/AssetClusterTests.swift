@@ -24,6 +24,7 @@ extension WaitingClusterSuites {
         {
             let cluster = try await TestCluster.started(nodeCount: nodes) { settings in
                 settings.assets.roundMilliseconds = 20
+                settings.assets.searchMilliseconds = 20
                 settings.assets.collectionMilliseconds = 20
                 settings.assets.scrubPauseMilliseconds = 20
                 settings.assets.renewalMilliseconds = 0
@@ -168,6 +169,25 @@ extension WaitingClusterSuites {
             ) { try await upload.hold(asset, in: group, of: node) }
             #expect(try await self.upload(bytes, to: node) == asset)
             try await upload.hold(asset, in: group, of: node)
+            try await cluster.shutDown()
+        }
+
+        @Test("a copy that the disk cannot read any more is fetched again where the file is held")
+        func unreadable() async throws {
+            let disk = WornDisk()
+            let cluster = try await cluster(3) { settings in
+                settings.assets.scrubPauseMilliseconds = 3_600_000
+                if settings.nodeID == NodeID(1) { settings.assets.disk = disk }
+            }
+            let node = try cluster.node(1)
+            let group = node.map.group(of: Commands.zone)
+            let bytes = bytes(300_000)
+            let asset = try await upload(bytes, to: node)
+            try await node.holdAsset(asset, in: group)
+            try disk.wear(path(of: asset, on: 1, cluster), opens: true)
+            #expect(try await download(asset, from: node) == bytes)
+            try await node.assets.pull(asset, from: node.map.holders(of: group))
+            #expect(try await node.assets.holds(asset))
             try await cluster.shutDown()
         }
 

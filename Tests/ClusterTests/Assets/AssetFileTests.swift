@@ -75,6 +75,34 @@ private final class WatchedFolders: LogDisk {
     }
 }
 
+/// A disk that cannot read a file any more, nor open it, as where a sector is worn out.
+final class WornDisk: LogDisk {
+    private let worn = Mutex<(file: DiskFile, opens: Bool)?>(nil)
+
+    /// - Parameter opens: whether the file can still be opened.
+    func wear(_ path: String, opens: Bool) throws {
+        let file = try DiskFile(path: path, flags: O_RDONLY)
+        worn.withLock { $0 = (file, opens) }
+    }
+
+    private func check(_ file: DiskFile, _ operation: String) throws(DiskError) {
+        guard let worn = worn.withLock(\.self), try worn.file.isSame(as: file) else { return }
+        if operation == "pread" || !worn.opens { throw DiskError(operation: operation, path: file.path, code: EIO) }
+    }
+
+    func open(_ path: String, creating: Bool) throws(DiskError) -> DiskFile {
+        let file = try PosixDisk().open(path, creating: creating)
+        try check(file, "open")
+        return file
+    }
+    func read(
+        into buffer: UnsafeMutableRawBufferPointer, of file: DiskFile, at offset: Int
+    ) throws(DiskError) -> Int {
+        try check(file, "pread")
+        return try file.read(into: buffer, at: offset)
+    }
+}
+
 @Suite("the files of assets on one node")
 struct AssetFileTests {
     private let folder = NSTemporaryDirectory() + "zonekeeper-assets-\(UUID().uuidString)"
@@ -272,6 +300,27 @@ struct AssetFileTests {
         #expect(try files().remove(asset.sha256, unlessRenewedSince: Self.time + 5_001))
         #expect(try files().open(asset) == nil)
         #expect(try !files().renew(asset, time: Self.time, interval: 0))
+    }
+
+    @Test("a file that the disk cannot read any more is damage, and as good as none", arguments: [false, true])
+    func unreadable(opens: Bool) throws {
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let disk = WornDisk()
+        let files = try files(disk)
+        let asset = try keep(bytes(10), in: files)
+        let found = try #require(try files.open(asset))
+        let digits = Hex.encode(asset.sha256)
+        let path = "\(folder)/\(digits.prefix(2))/\(digits.dropFirst(2))"
+        try disk.wear(path, opens: opens)
+        #expect(try files.open(asset) == nil)
+        #expect(try !files.renew(asset, time: Self.time, interval: 0))
+        #expect(throws: AssetError.missing) { try found.bytes(0..<10) }
+        // Another copy takes its place.
+        #expect(try keep(bytes(10), in: files) == asset)
+        #expect(try files.open(asset)?.bytes(0..<10) == bytes(10))
+        try disk.wear(path, opens: opens)
+        #expect(try files.setAside(asset.sha256, found: nil))
+        #expect(try listFolder(at: folder + "/damaged") == [digits])
     }
 
     @Test("a damaged file is moved aside, and no other that came in its place")

@@ -6,6 +6,7 @@ import Logging
 import PeerTransport
 import RaftCore
 import RecordModel
+import RecordStore
 import Storage
 import Synchronization
 import TestSupport
@@ -33,7 +34,82 @@ private final class FullDisk: LogDisk {
     }
 }
 
+/// A disk that opens no file whose name ends with a text, for lack of descriptors, as long as it is set.
+private final class CrowdedDisk: LogDisk {
+    private let state = Mutex<(ending: String?, refused: Int)>((nil, 0))
+
+    var refused: Int { state.withLock(\.refused) }
+    func refuse(_ ending: String?) { state.withLock { $0.ending = ending } }
+
+    func open(_ path: String, creating: Bool) throws(DiskError) -> DiskFile {
+        let isRefused = state.withLock { state in
+            guard let ending = state.ending, path.hasSuffix(ending) else { return false }
+            state.refused += 1
+            return true
+        }
+        if isRefused { throw DiskError(operation: "open", path: path, code: EMFILE) }
+        return try PosixDisk().open(path, creating: creating)
+    }
+}
+
 extension WaitingClusterSuites.AssetClusterTests {
+    @Test("what a node could not look for when a record named it is fetched as soon as it can")
+    func newsAgain() async throws {
+        let disk = CrowdedDisk()
+        let cluster = try await cluster(3) { settings in
+            if settings.nodeID == NodeID(3) { settings.assets.disk = disk }
+        }
+        let node = try cluster.node(3)
+        // Once it has the first one it compares nothing more by itself, for an hour.
+        let first = try await upload(bytes(1_000), to: cluster.node(1))
+        try await save("a", first, on: cluster.node(1))
+        try await awaitTrue("the node fetches the first one") { try await node.assets.holds(first) }
+        let second = try await upload(bytes(2_000), to: cluster.node(1))
+        disk.refuse(String(Hex.encode(second.sha256).dropFirst(2)))
+        try await save("b", second, on: cluster.node(1))
+        try await awaitTrue("the node looks for the second one") { disk.refused > 0 }
+        disk.refuse(nil)
+        try await awaitTrue("the node fetches the second one") { try await node.assets.holds(second) }
+        try await cluster.shutDown()
+    }
+
+    @Test("where a shard's table of files cannot be read the files of the others are seen to all the same")
+    func damagedTable() async throws {
+        let cluster = try await cluster(1)
+        let lost = AssetReference(sha256: [UInt8](repeating: 5, count: 32), size: 10)
+        try await save("a", lost, on: cluster.node(1))
+        let group = try cluster.node(1).map.group(of: Commands.zone)
+        let own = ReplicaOpening.databasePath(of: group, in: cluster.dataPath(1))
+        await cluster.stop()
+        let shards = cluster.dataPath(1) + "/shards"
+        for path in try listFolder(at: shards).map({ "\(shards)/\($0)" }) where path.hasSuffix(".sqlite") && path != own
+        {
+            let queue = try DatabaseQueue(path: path)
+            try await queue.write { try $0.execute(sql: "INSERT INTO asset VALUES (x'00', 5, 1, 0)") }
+            try queue.close()
+        }
+        try await cluster.start()
+        let node = try cluster.node(1)
+        try await awaitTrue("the file counts as missing") { node.assetCounts.missing == 1 }
+        _ = try await upload(bytes(1_000), to: node)
+        try await awaitTrue("files are looked through") { node.assetCounts.files == 1 }
+        try await cluster.shutDown()
+    }
+
+    @Test("a transaction that names more files than it tells of has all of them compared")
+    func manyNamed() {
+        let news = AssetNews()
+        _ = news.take()
+        let files = (0..<RecordTransaction.namedAssetsMax).map { number in
+            AssetReference(
+                sha256: [UInt8](repeating: 0, count: 30) + [UInt8(number >> 8), UInt8(number & 255)], size: 1)
+        }
+        news.named(Array(files.dropLast()))
+        #expect(!news.take().isComparisonDue)
+        news.named(files)
+        #expect(news.take().isComparisonDue)
+    }
+
     @Test("a node with another key, or none, does not start and leaves its files alone; with its key it does")
     func wrongKey() async throws {
         let cluster = try await cluster(1)

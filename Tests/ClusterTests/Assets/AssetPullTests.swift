@@ -115,6 +115,34 @@ extension WaitingClusterSuites.AssetClusterTests {
         }
     }
 
+    @Test("an upload that is given up while the line before the disk is full goes as soon as there is a thread")
+    func fullLine() async throws {
+        let cluster = try await cluster(1) { settings in
+            settings.assets.collectionMilliseconds = 3_600_000
+            settings.assets.scrubPauseMilliseconds = 3_600_000
+        }
+        let exchange = try cluster.node(1).assets
+        let given = try await exchange.receive(limit: 10, for: nil)
+        let gate = DispatchSemaphore(value: 0)
+        let (waits, waiting) = AsyncStream.makeStream(of: Void.self)
+        for _ in 0..<2 {
+            try exchange.pool.submit { _ in
+                waiting.yield()
+                gate.wait()
+            }
+        }
+        for await _ in waits.prefix(2) {}
+        while (try? exchange.pool.submit { _ in }) != nil {}
+        await given.abandon()
+        for _ in 0..<2 { gate.signal() }
+        try await awaitTrue("the line is worked off") { exchange.pool.load.waiting == 0 }
+        let next = try await exchange.receive(limit: 10, for: nil)
+        #expect(try incoming(cluster, 1).count == 1)
+        await next.abandon()
+        #expect(try incoming(cluster, 1).isEmpty)
+        try await cluster.shutDown()
+    }
+
     @Test("a fetch whose only peer falls silent fails in time, leaves nothing, and is tried again")
     func peerSilent() async throws {
         let disk = GatedDisk(place: 600_000)
@@ -232,6 +260,23 @@ extension WaitingClusterSuites.AssetClusterTests {
         #expect(try await upload(bytes(1_000), to: cluster.node(1)) == asset)
         try await awaitTrue("the file is there again") { try cluster.node(2).assetCounts.missing == 0 }
         #expect(try await download(asset, from: cluster.node(2)) == bytes(1_000))
+        try await cluster.shutDown()
+    }
+
+    @Test("a file that no node has is not asked for in every round")
+    func searches() async throws {
+        let cluster = try await cluster(1) { $0.assets.searchMilliseconds = 3_600_000 }
+        let node = try cluster.node(1)
+        let lost = AssetReference(sha256: [UInt8](repeating: 5, count: 32), size: 10)
+        try await save("a", lost, on: node)
+        try await awaitTrue("it counts as missing") { node.assetCounts.missing == 1 }
+        let failed = node.assetCounts.failedPulls
+        // Each new file is counted in a later round.
+        for count in 1...3 {
+            _ = try await upload(bytes(count), to: node)
+            try await awaitTrue("files are looked through") { node.assetCounts.files == UInt64(count) }
+        }
+        #expect(node.assetCounts.failedPulls == failed)
         try await cluster.shutDown()
     }
 

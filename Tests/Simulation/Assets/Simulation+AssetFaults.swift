@@ -20,6 +20,7 @@ extension SimulatedNode {
         settings.renewalMilliseconds = 5_000
         settings.roundMilliseconds = 1_000
         settings.comparisonMilliseconds = 30_000
+        settings.searchMilliseconds = 10_000
         settings.collectionMilliseconds = 5_000
         settings.scrubPauseMilliseconds = 40_000
         return settings

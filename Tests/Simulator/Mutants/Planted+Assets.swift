@@ -18,8 +18,8 @@ extension Mutant {
             "for name in try listFolder(at: folder + \"/incoming\") where !(PLANTED) { try disk"),
         Mutant(
             "an upload that is cut short stays", "Cluster/Assets/AssetUpload.swift",
-            "_ = try? await pool.run { [files] in files.abandon(writer) }",
-            "if !(PLANTED) { _ = try? await pool.run { [files] in files.abandon(writer) } }"),
+            "try await pool.run { [files] in files.abandon(writer) }",
+            "if !(PLANTED) { try await pool.run { [files] in files.abandon(writer) } }"),
         // A peer goes on waiting for the rest of what it copied so far.
         Mutant(
             "peers are not told that an upload was given up", "Cluster/Assets/UploadFeed.swift",
@@ -86,8 +86,8 @@ extension Mutant {
         // With the first of two records goes the file of both.
         Mutant(
             "a second record with the same file is not counted", "RecordStore/Apply/NamedAssets.swift",
-            "DO UPDATE SET named = named + 1, released_at = 0",
-            "DO UPDATE SET named = named + \\(PLANTED ? 0 : 1), released_at = 0"),
+            "DO UPDATE SET named = named + excluded.named, released_at = 0",
+            "DO UPDATE SET named = named + \\(PLANTED ? 0 : 1) * excluded.named, released_at = 0"),
         // A zone without assets goes on counting for those that it had.
         Mutant(
             "the amount of a zone's last asset stays", "RecordStore/Apply/NamedAssets.swift",
