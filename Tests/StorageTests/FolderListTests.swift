@@ -14,6 +14,9 @@ import Testing
         var information = siginfo_t()
         try #require(waitid(P_PID, id_t(child), &information, WEXITED | WNOWAIT) == 0)
         let path = "/proc/\(child)/net"
+        // Other systems do not open it.
+        guard let folder = opendir(path) else { return }
+        closedir(folder)
         #expect(throws: DiskError(operation: "readdir", path: path, code: EINVAL)) { try listFolder(at: path) }
     }
 }

@@ -57,7 +57,12 @@ extension DatabaseService {
             let left = results.indices.filter { place in
                 if case .failure(let error as CKError) = results[place].1 { error.isOfTooLongAnswer } else { false }
             }
-            if left.isEmpty || left.count == ids.count { return results }
+            if left.isEmpty || ids.count == 1 { return results }
+            // The first one is too large by itself where none has room.
+            if left.count == ids.count {
+                let others = try await lookup(Array(ids.dropFirst()), in: zone, desiredKeys: desiredKeys)
+                return Array(results.prefix(1)) + others
+            }
             let others = try await lookup(left.map { ids[$0] }, in: zone, desiredKeys: desiredKeys)
             for (place, other) in zip(left, others) { results[place] = other }
             return results

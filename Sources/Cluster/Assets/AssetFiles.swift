@@ -243,10 +243,16 @@ final class AssetFiles: Sendable {
             .filter { $0.count == AssetReference.hashBytes - 1 }.map { [first] + $0 }
     }
 
-    /// How long a file is on the disk, and when somebody last asked to keep it; nil where it is gone.
-    func status(of sha256: [UInt8]) throws(DiskError) -> (bytes: Int, modified: Int64)? {
-        guard let file = try file(at: path(of: sha256)) else { return nil }
-        return (try file.size(), try file.modified())
+    /// How long a file is on the disk, and when somebody last asked to keep it; nil where it is gone, or cannot be read
+    /// any more.
+    func status(of sha256: [UInt8]) throws -> (bytes: Int, modified: Int64)? {
+        do {
+            return try AssetError.seeingDamage {
+                try file(at: path(of: sha256)).map { (try $0.size(), try $0.modified()) }
+            }
+        } catch AssetError.missing {
+            return nil
+        }
     }
 
     /// Opens a file by its hash, with the size that its length says; nil where it is gone.

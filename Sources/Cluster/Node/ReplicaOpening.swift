@@ -185,6 +185,8 @@ package struct NewIncarnation {
     package static func newest(ofStopped path: String) throws -> UInt64 {
         var configuration = GRDB.Configuration()
         configuration.readonly = true
+        // A connection that only reads makes it, and leaves it.
+        defer { try? removeFile(at: path + "-shm") }
         let database = try DatabaseQueue(path: path, configuration: configuration)
         defer { try? database.close() }
         return try database.read { db in

@@ -85,7 +85,8 @@ struct Deletions: TransactionPart {
 
     /// The rows of files that the record names.
     private func changedFiles(ofDeleting row: RecordRow, type: InstalledType) throws -> Int {
-        NamedAssets(transaction).changedRows(from: try assets(of: row, type), to: [])
+        guard transaction.level >= .boundedFiles else { return 0 }
+        return NamedAssets(transaction).changedRows(from: try assets(of: row, type), to: [])
     }
 
     /// The record's row, and those in indexes.

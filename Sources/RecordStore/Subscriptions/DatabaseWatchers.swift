@@ -76,8 +76,10 @@ final class WatcherCache: Sendable {
                 known[database] = nil
             } else {
                 known[database] = nil
-                // The one that is read again with the least work.
-                if known.count >= Self.countMax, let least = known.min(by: { $0.value.count < $1.value.count }) {
+                // Of a few the one that is read again with the least work, so that those in disuse go in time.
+                if known.count >= Self.countMax,
+                    let least = known.prefix(8).min(by: { $0.value.count < $1.value.count })
+                {
                     known[least.key] = nil
                 }
                 known[database] = loaded

@@ -178,9 +178,9 @@ package struct Assets: Sendable {
                     present.take(json, of: record, secret)
                 }
             }
-            // The first one is too large by itself where none has room.
+            // The first one is too large by itself where none has room; those after it may be small.
+            room = left.isEmpty ? room * 2 : max(part.count - left.count, 1)
             if left.count == part.count { left.removeFirst() }
-            room = max(part.count - left.count, 1)
             rest = left + rest.dropFirst(part.count)
         }
         return present

@@ -138,7 +138,7 @@ package final class PeerExchange: NodeServices {
             case .used: return false
             case .tooOld:
                 throw .unavailable(
-                    "whether this signature was used before is not known, because another node keeps count since a moment ago; sign the request anew, with the present time"
+                    "whether this signature was used before is not known, because another node keeps count since a moment ago, or its clock is wrong; sign the request anew, with the present time"
                 )
             case .ahead(let milliseconds):
                 guard milliseconds <= Self.aheadMillisecondsMax else {

@@ -30,7 +30,8 @@ extension PreferenceSync {
             return
         }
         forgetRefusals(of: key)
-        // While the feed is still to be looked at, what is known of the server may be older than a write of this device.
+        // While the feed is still to be looked at, what is known of the server may be older than a write of this
+        // device.
         let isBack = row.sent == nil && !isHeldForFetch && (row.server?.value).isSame(as: value) && !mustTell
         let order = copy.nextOrder()
         copy.update(key) { row in

@@ -55,7 +55,8 @@ enum Console {
 
     private static func output(_ bytes: [UInt8]) {
         let code = write(bytes, to: STDOUT_FILENO)
-        if code != 0 { _ = outputError.compareExchange(expected: 0, desired: code, ordering: .relaxed) }
+        // Who read it may have had enough, as `head` has.
+        if code != 0, code != EPIPE { _ = outputError.compareExchange(expected: 0, desired: code, ordering: .relaxed) }
     }
 
     /// Gives up at the first error that is not an interruption: the reader may be gone, and a load has a limit to put

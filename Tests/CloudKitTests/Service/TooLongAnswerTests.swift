@@ -59,6 +59,22 @@ struct TooLongAnswerTests {
         }
     }
 
+    @Test("Records that no answer has room for keep none of those behind them away")
+    func tooLargeAlone() async throws {
+        try await running { body, _, _ in
+            let names = body["records"]?.array?.compactMap { $0["recordName"]?.string } ?? []
+            // As a shard answers that has rendered enough.
+            let isLarge = names.first?.hasPrefix("large") == true
+            let records = names.map { isLarge ? Self.refusal : Self.record($0) }
+            return ScriptedAnswer(body: #"{"records":[\#(records.joined(separator: ","))]}"#)
+        } _: { database, _ in
+            let ids = ["large1", "large2", "a", "b"].map { CKRecord.ID(recordName: $0) }
+            let found = try await database.records(for: ids)
+            #expect(found.count == 4 && found.count { (try? $1.get()) != nil } == 2)
+            #expect(try found[ids[2]]?.get().recordID == ids[2] && found[ids[3]]?.get().recordID == ids[3])
+        }
+    }
+
     @Test("One record that is too large for an answer is an error, and the others are not lost")
     func oneTooLarge() async throws {
         try await running { _, _, _ in

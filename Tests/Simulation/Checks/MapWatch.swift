@@ -1,8 +1,8 @@
 import RaftCore
 
 /// Looks at the maps of the cluster that nodes go by: one that a node knows is only replaced by a newer one, and no
-/// leader changes members by one that is older than it may be,
-/// or that it could not ask about for longer than it may rely on it.
+/// leader changes members by one that is older than it may be, or that it could not ask about for longer than it may
+/// rely on it.
 struct MapWatch {
     /// For how long a node that relies on the directory may not know of a newer map, in nanoseconds: the lease, and
     /// what it takes until a change of members is seen.
