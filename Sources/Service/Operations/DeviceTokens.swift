@@ -148,7 +148,6 @@ package struct DeviceTokens: Sendable {
     /// - Throws: `BAD_REQUEST` for what is no token, or one whose time is over; `NOT_FOUND` where that container was
     ///   deleted; `THROTTLED` where its rate is spent, or the address sent too many wrong tokens.
     package func next(_ text: String, address: String?) async throws(RequestFailure) -> [UInt8]? {
-        try service.failedAuthentications.requireFew(of: address)
         let token: DeviceToken
         do throws(RequestFailure) {
             token = try await open(text)
