@@ -19,8 +19,9 @@ package struct AssetTransfers: Sendable {
     /// - Parameters:
     ///   - bytes: the URL's; nil where it has none.
     ///   - address: the client's, whose forged URLs are counted.
-    /// - Throws: `ACCESS_DENIED` where this cluster did not make it, or `THROTTLED` where the address sent too many such;
-    ///   `BAD_REQUEST` with `expiredURL` once its time is over, `TRY_AGAIN_LATER` where the node's clock cannot tell that.
+    /// - Throws: `ACCESS_DENIED` where this cluster did not make it, `THROTTLED` where the address sent too many such,
+    ///   `BAD_REQUEST` with `expiredURL` once its time is over, `TRY_AGAIN_LATER` where the node's clock cannot tell
+    ///   that.
     package func open<Ticket: AssetTicket>(
         _ bytes: [UInt8]?, as _: Ticket.Type, address: String?
     ) async throws(RequestFailure) -> Ticket {
