@@ -196,6 +196,22 @@ extension Conformance {
             #expect(try await place.write("b", 10, in: space) == nil)
         }
 
+        @Test("a repeat under its Idempotency-Key is answered as before also when the month's transfer is used up")
+        func repeatedTransfer() async throws {
+            let place = try await Place(["transferBytesPerUser": 0])
+            let space = place.space.inPublic
+            let headers = [("Idempotency-Key", IdempotencyKeys.next())]
+            let body: JSONValue = ["operations": [Space.operation("create", "a")]]
+            let first = try await space.call("records/modify", body, headers: headers).item()
+            #expect(first.code == nil)
+            try await place.set(["transferBytesPerMonth": 1])
+            let again = try await space.call("records/modify", body, headers: headers).item()
+            #expect(again.code == nil && again["recordChangeTag"] == first["recordChangeTag"], "\(again.text)")
+            let fresh = [("Idempotency-Key", IdempotencyKeys.next())]
+            expectFailure(
+                try await space.call("records/modify", body, headers: fresh), 413, "QUOTA_EXCEEDED", "in a month")
+        }
+
         @Test("what is refused uses up nothing of the month's transfer, whoever sends it")
         func refusedTransfer() async throws {
             let place = try await Place(["transferBytesPerMonth": 60_000, "transferBytesPerUser": 0])

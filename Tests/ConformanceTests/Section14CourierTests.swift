@@ -105,6 +105,35 @@ extension Conformance {
             #expect(try await Self.poll(device, space).json["ck"]?["cid"] == .string(space.container))
         }
 
+        @Test(
+            "a courier tells nothing of a deleted container, and goes on once that is restored",
+            arguments: Door.allCases)
+        func deletedContainer(door: Door) async throws {
+            let space = try await Space.own(door, schema: Schemas.standard)
+            let other = try await Space.own(door, schema: Schemas.standard)
+            let device = try await Self.create(space)
+            let token = JSONValue.string(device.token)
+            let body: JSONValue = ["apnsEnvironment": "development", "apnsToken": token]
+            #expect(try await Self.send(other, "register", body).status == 200)
+            // What the other container has to tell is the oldest.
+            for each in [other, space] {
+                try await Self.subscribe(each)
+                try await each.save("a", [:])
+                _ = try await each.notifications(atLeast: 1)
+            }
+            func delete(_ name: String) async throws {
+                _ = try await space.home.admin("DELETE", "containers?name=\(name)&confirm=\(name)")
+            }
+            try await delete(other.container)
+            #expect(try await Self.poll(device, space).json["ck"]?["cid"] == .string(space.container))
+            try await delete(space.container)
+            expectFailure(try await Self.poll(device, space), 404, "NOT_FOUND", space.container)
+            for name in [space.container, other.container] {
+                _ = try await space.home.admin("POST", "containers/restore?name=\(name)")
+            }
+            #expect(try await Self.poll(device, space).json["ck"]?["cid"] == .string(other.container))
+        }
+
         @Test("what is no token, or lacks what it needs, is refused", arguments: Door.allCases)
         func refused(door: Door) async throws {
             let space = try await Space(door)

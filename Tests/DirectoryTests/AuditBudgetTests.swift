@@ -41,6 +41,18 @@ struct AuditBudgetTests {
         #expect(try directory.lockout(of: "a1")?.failures == Lockout.failuresMax - 2)
     }
 
+    @Test("an hour that a clock began which was far ahead ends with the next failure; below level 13 it goes on")
+    func clockAhead() throws {
+        for number in 0..<601 { try fail(number, at: 9_000 * Self.hour) }
+        let origin = Self.origin("somebody", at: 5 * Self.hour)
+        let event = AuditEvent(origin: origin, action: "sign-in", subject: "x", outcome: "refused")
+        try directory.apply(DirectoryEntry(nil, events: [event]), at: FeatureLevel(12))
+        #expect(try directory.audit(.requests).records.count == 600)
+        try fail(1, at: 5 * Self.hour)
+        let told = try directory.audit(.requests).records.dropFirst(600).map(\.event)
+        #expect(told.map(\.count) == [2, 1] && told.last?.origin.time == 5 * Self.hour)
+    }
+
     private static func origin(_ actor: String, at time: Int64) -> AuditOrigin {
         AuditOrigin(actor: actor, requestID: "r", address: "::1", time: time)
     }

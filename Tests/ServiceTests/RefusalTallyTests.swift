@@ -58,6 +58,17 @@ struct RefusalTallyTests {
         #expect(take(at: 2 * Self.hour, isLast: true).map(\.count) == [3])
     }
 
+    @Test(
+        "an hour that a clock began which was ahead ends when the clock is right again; a little back is the same hour")
+    mutating func clockAhead() {
+        for number in 0..<70 { add("anonymous", in: "a", "s\(number)", at: 9_000 * Self.hour) }
+        #expect(take(at: 9_000 * Self.hour).count == 60)
+        add("anonymous", in: "a", "a moment before", at: 8_999 * Self.hour)
+        #expect(take(at: 8_999 * Self.hour).isEmpty)
+        add("anonymous", in: "a", "now", at: 2 * Self.hour)
+        #expect(take(at: 2 * Self.hour).map(\.count) == [1, 11])
+    }
+
     @Test("what cannot be written waits, and what there is no room for is counted")
     mutating func bounds() {
         for number in 0..<(RefusalTally.kindsMax + 5) { add("user \(number)") }

@@ -160,10 +160,7 @@ struct JobTests {
     func right() async throws {
         let scene = try await Scene(notes: 0)
         let service = scene.world.node.recordService
-        let job = Job(
-            id: JobID(node: 1, uuid: UUIDv7(milliseconds: 1, random: (0, 1))), kind: .delete,
-            container: Self.container, environment: .development, database: .public, zone: "_defaultZone",
-            recordType: "Note", filters: 0, by: "ci")
+        let job = Self.deletion(in: .public)
         let right = JobRight(AdministratorAccess(name: "ci", role: .admin), as: nil)
         let made = try await scene.world.admin("POST", "tokens", #"{"kind": "administrator", "name": "ci"}"#)
         _ = try await right.admitted(by: service, to: job, writes: true)
@@ -173,6 +170,36 @@ struct JobTests {
         }
         #expect(failure?.error.code == .accessDenied)
         try await scene.world.node.stop()
+    }
+
+    private static func deletion(in database: Scope) -> Job {
+        Job(
+            id: JobID(node: 1, uuid: UUIDv7(milliseconds: 1, random: (0, 1))), kind: .delete,
+            container: container, environment: .development, database: database, zone: "_defaultZone",
+            recordType: "Note", filters: 0, by: "ci")
+    }
+
+    @Test("a job of who acts as a user ends with its container, and goes on once that is restored")
+    func containerEnds() async throws {
+        let world = try await Scene(notes: 0).world
+        try await world.admin("POST", "users", #"{"name": "ada"}"#)
+        let made = try await world.admin("POST", "tokens", #"{"kind": "administrator", "name": "ci"}"#)
+        let begun = try await world.token(
+            "POST", "act-as",
+            #"{"container": "\#(Self.container)", "user": "ada", "reason": "ticket 7", "write": true}"#,
+            secret: made["secret"]?.string ?? "")
+        let access = AdministratorAccess(name: "ci", role: .admin)
+        let right = JobRight(access, as: ActingCredential(id: begun.json["id"]?.string ?? "", access: access))
+        let (service, job) = (world.node.recordService, Self.deletion(in: .private))
+        _ = try await right.admitted(by: service, to: job, writes: true)
+        try await world.admin("DELETE", "containers?name=\(Self.container)&confirm=\(Self.container)")
+        let failure = await #expect(throws: RequestFailure.self) {
+            try await right.admitted(by: service, to: job, writes: true)
+        }
+        #expect(failure?.error.code == .notFound)
+        try await world.admin("POST", "containers/restore?name=\(Self.container)")
+        _ = try await right.admitted(by: service, to: job, writes: true)
+        try await world.node.stop()
     }
 
     @Test("jobs are listed, the newest first, forgotten when they are deleted, and the audit log tells of them")

@@ -2,6 +2,7 @@ import RecordModel
 import TestSupport
 import Testing
 
+@testable import Service
 @testable import WebServices
 
 @Suite("Credentials, looked at before a body is read and when it is here", .serialized)
@@ -29,6 +30,30 @@ struct PrecheckTests {
         #expect(page["ratelimit-policy"]?.hasPrefix("\"requests\";q=") == true)
         let refused = try await Self.lookUp(world, during: "DELETE", "tokens?id=\(world.apiToken.id)")
         #expect(refused.status == 401 && refused.code == "AUTHENTICATION_FAILED", "\(refused)")
+        try await world.node.stop()
+    }
+
+    @Test(
+        "a token that is revoked while its request waits for its turn is refused, and the request's place is free again"
+    )
+    func revokedInLine() async throws {
+        let world = try await SignInWorld()
+        let (service, container) = (world.node.recordService, SignInWorld.container)
+        _ = try await world.admin("PATCH", "limits?container=\(container)", #"{"concurrentRequests": 1}"#)
+        for (method, path, status) in [
+            ("POST", "users", 200), ("DELETE", "tokens?id=\(world.apiToken.id)", 401),
+        ] {
+            try await service.gate.takePlace(container: container, in: service.directory, on: service.node)
+            async let answer = world.postJSON(
+                "/database/1/\(container)/development/public/records/lookup?ckAPIToken=\(world.apiToken.secret)",
+                #"{"records": [{"recordName": "a"}]}"#)
+            while service.gate.load.waiting == 0 { await Task.yield() }
+            _ = try await world.admin(method, path, #"{"name": "grace"}"#)
+            service.gate.leave(container: container)
+            let page = try await answer
+            #expect(page.status == status, "\(page)")
+            #expect(service.gate.load.inside == 0)
+        }
         try await world.node.stop()
     }
 

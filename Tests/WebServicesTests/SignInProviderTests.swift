@@ -19,9 +19,9 @@ struct SignInProviderTests {
     /// Goes to the provider and back with a code.
     private func visit(
         _ world: SignInWorld, _ provider: FakeProvider, claims: String, code: String = FakeProvider.code,
-        nonce: String? = nil, cookie: String = SignInWorld.cookie
+        nonce: String? = nil, cookie: String = SignInWorld.cookie, named name: String = "Corp"
     ) async throws -> SignInWorld.Page {
-        let target = try await address(behindButtonOf: world)
+        let target = try await address(behindButtonOf: world, named: name)
         let url = RequestURL(target: String(target.dropFirst(provider.issuer.count)))
         #expect(url.segments == ["authorize"])
         #expect(url["response_type"] == "code" && url["client_id"] == FakeProvider.clientID)
@@ -37,18 +37,20 @@ struct SignInProviderTests {
     }
 
     /// Where the button leads that names the provider.
-    private func address(behindButtonOf world: SignInWorld) async throws -> String {
-        let away = try await world.post("/sign-in", [("ticket", world.ticket()), ("provider", "Corp")])
+    private func address(behindButtonOf world: SignInWorld, named name: String = "Corp") async throws -> String {
+        let away = try await world.post("/sign-in", [("ticket", world.ticket()), ("provider", name)])
         #expect(away.status == 200, "\(away)")
         let link = try #require(away.text.split(separator: "<a href=\"").last?.split(separator: "\"").first)
         return String(link.replacing("&amp;", with: "&"))
     }
 
-    private func add(_ provider: FakeProvider, to world: SignInWorld, signUp: Bool) async throws {
+    private func add(
+        _ provider: FakeProvider, to world: SignInWorld, signUp: Bool, named name: String = "Corp"
+    ) async throws {
         let answer = try await world.admin(
             "POST", "providers",
             """
-            {"name": "Corp", "issuer": "\(provider.issuer)", "clientID": "\(FakeProvider.clientID)",
+            {"name": "\(name)", "issuer": "\(provider.issuer)", "clientID": "\(FakeProvider.clientID)",
              "clientSecret": "\(FakeProvider.clientSecret)", "allowsSignUp": \(signUp)}
             """)
         #expect(answer["hasSecret"] == .bool(true) && answer["clientSecret"] == nil)
@@ -85,6 +87,17 @@ struct SignInProviderTests {
             }
             let button = try await world.post("/sign-in", [("ticket", world.ticket()), ("provider", "Corp")])
             #expect(button.status == 200 && button.text.contains("http-equiv=\"refresh\""), "\(button)")
+            try await world.node.stop()
+        }
+    }
+
+    @Test("a provider's name may have letters that are composed of several characters")
+    func composedName() async throws {
+        try await FakeProvider.run { provider in
+            let (world, name) = (try await SignInWorld(), "Cafe\u{301}")
+            try await add(provider, to: world, signUp: true, named: name)
+            let done = try await visit(world, provider, claims: claims("s-1"), named: name)
+            #expect(done.status == 200 && done.text.contains("ckWebAuthToken"), "\(done)")
             try await world.node.stop()
         }
     }

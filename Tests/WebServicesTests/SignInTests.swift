@@ -44,6 +44,22 @@ struct SignInTests {
         try await world.node.stop()
     }
 
+    @Test("nobody is told to have signed out whose session goes on: an app of another container does not end it")
+    func otherContainer() async throws {
+        let world = try await SignInWorld()
+        _ = try await world.admin("POST", "containers", #"{"name": "iCloud.test.other"}"#)
+        let made = try await world.admin("POST", "tokens", #"{"kind": "api", "container": "iCloud.test.other"}"#)
+        let other = try #require(made["secret"]?.string)
+        let token = try #require(
+            try await world.signIn("ada", SignInWorld.password).json["ckWebAuthToken"]?.string)
+        for (apiToken, status, left) in [(other, 401, 1), (world.apiToken.secret, 200, 0)] {
+            let out = try await world.postJSON("/sign-out?ckAPIToken=\(apiToken)&ckWebAuthToken=\(token)", "")
+            #expect(out.status == status, "\(out)")
+            #expect(try await world.admin("GET", "tokens?kind=sign-in")["tokens"]?.array?.count == left)
+        }
+        try await world.node.stop()
+    }
+
     @Test("signing out of what never was a session writes nothing to the directory's log")
     func unknownSession() async throws {
         let world = try await SignInWorld()

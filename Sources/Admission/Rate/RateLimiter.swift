@@ -293,9 +293,12 @@ extension RateLimiter {
         silence(at: now) < 2 * RateRules.releaseAfter || terms.load().isValid(at: now)
     }
 
-    /// Whether neither requests nor a share kept the limiter busy for so long that it can be forgotten.
+    /// Whether the limiter can be forgotten: neither requests nor a share kept it busy for long, or it has counted so
+    /// many tokens that they would not fit into 64 bits some day. Then another begins as after a restart of the node.
     func isForgettable(at now: UInt64) -> Bool {
-        silence(at: now) >= RateRules.forgetAfter && !terms.load().isValid(at: now)
+        let terms = terms.load()
+        return terms.base > RateRules.microTokensMax
+            || silence(at: now) >= RateRules.forgetAfter && !terms.isValid(at: now)
     }
 
     private func isDue(_ state: inout RateReporting, held: RateTerms, arrivals: UInt64, now: UInt64) -> Bool {
@@ -355,7 +358,7 @@ package final class RateLimiters: Sendable {
     }
 
     /// The limiters that may have something to report, sorted by key. Pays debts, and forgets limiters idle for a
-    /// minute.
+    /// minute and worn ones.
     package func active(now: UInt64) -> [RateLimiter] {
         var active: [RateLimiter] = []
         for stripe in stripes {

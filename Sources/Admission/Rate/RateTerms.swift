@@ -171,6 +171,8 @@ package enum RateRules {
     package static let limitMax: UInt64 = 1_000_000
     /// The highest share: the highest limit with its highest correction.
     package static let microRateMax: UInt64 = 2 * limitMax * micro
+    /// Micro-requests that one limiter counts, 48 days of the highest limit: far from the end of 64 bits.
+    static let microTokensMax: UInt64 = 1 << 62
     /// One request, in the unit that shares and tokens are counted in.
     package static let micro: UInt64 = 1_000_000
     /// Nanoseconds in a millisecond.

@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import RecordModel
 import Wire
 
 /// Counts the audit log's records of one kind in this hour, of all nodes together. Beyond `recordsPerHourMax` they are
@@ -19,11 +20,13 @@ struct AuditBudget: Hashable, Sendable, WireMessage {
 
     /// The records to write for an event.
     /// - Parameter outcome: that of all events of the kind.
-    mutating func take(_ event: AuditEvent, outcome: String = "refused") -> [AuditEvent] {
+    mutating func take(
+        _ event: AuditEvent, outcome: String = "refused", at level: FeatureLevel
+    ) -> [AuditEvent] {
         let eventHour = event.origin.time / Self.hourMilliseconds
         var told: [AuditEvent] = []
-        // A clock that is behind begins no new hour.
-        if eventHour > hour {
+        // A clock that is a little behind begins no new hour; one that was far ahead must not keep its own for long.
+        if eventHour > hour || level >= .presentHours && eventHour < hour - 1 {
             if untold > 0 {
                 let origin = AuditOrigin(actor: "somebody", requestID: "", address: "", time: event.origin.time)
                 told.append(
@@ -72,11 +75,11 @@ struct AuditBudgets: Hashable, Sendable, WireMessage {
     init() {}
 
     /// The records to write for an event.
-    mutating func take(_ event: AuditEvent, _ kind: Kind) -> [AuditEvent] {
+    mutating func take(_ event: AuditEvent, _ kind: Kind, at level: FeatureLevel) -> [AuditEvent] {
         switch kind {
-        case .failures: failures.take(event)
-        case .refusals: refusals.take(event)
-        case .growths: growths.take(event, outcome: AuditEvent.done)
+        case .failures: failures.take(event, at: level)
+        case .refusals: refusals.take(event, at: level)
+        case .growths: growths.take(event, outcome: AuditEvent.done, at: level)
         }
     }
 
@@ -129,10 +132,10 @@ struct AuditedEvents {
     }
 
     /// What the log of requests tells; what there is too much of is counted.
-    func requestsWithinBudget(in db: Database) throws -> [AuditEvent] {
+    func requestsWithinBudget(at level: FeatureLevel, in db: Database) throws -> [AuditEvent] {
         if requests.isEmpty { return [] }
         var budgets = try db.message("SELECT body FROM audit_failures") ?? AuditBudgets()
-        let told = requests.flatMap { budgets.take($0.event, $0.kind) }
+        let told = requests.flatMap { budgets.take($0.event, $0.kind, at: level) }
         try db.run("INSERT OR REPLACE INTO audit_failures (id, body) VALUES (1, ?)", [budgets.body])
         return told
     }

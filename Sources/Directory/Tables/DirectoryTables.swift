@@ -83,7 +83,8 @@ package enum DirectoryTables {
         }
         let events = AuditedEvents(entry, result.outcome)
         result.changes += try AuditRows(of: .changes, in: db).append(events.changes)
-        result.changes += try AuditRows(of: .requests, in: db).append(events.requestsWithinBudget(in: db))
+        result.changes += try AuditRows(of: .requests, in: db).append(
+            events.requestsWithinBudget(at: level, in: db))
         return result
     }
 

@@ -112,7 +112,8 @@ package struct ActingCredential: Hashable, Sendable {
 
     /// Who asks, where an administrator acts as a user: judged by the directory as it is now, under the node's lease,
     /// so that nothing goes on after an end that was acknowledged.
-    /// - Throws: `ACCESS_DENIED` where the time is over, is another's or elsewhere, or may only read and `writes`.
+    /// - Throws: `ACCESS_DENIED` where the time is over, is another's or elsewhere, or may only read and `writes`;
+    ///   `NOT_FOUND` where the container was deleted.
     func admitted(
         by service: RecordService, to target: Target, writes: Bool
     ) async throws(RequestFailure) -> AdmittedRequest {
@@ -132,6 +133,7 @@ package struct ActingCredential: Hashable, Sendable {
                 "you act as a user of '\(session.container)' (\(session.environment.rawValue)), the request names "
                     + "'\(target.container)' (\(target.environment.rawValue))")
         }
+        try relay(directory.requireContainer(place.container))
         // Either may have been taken away meanwhile.
         _ = try ActingAdministration.minutesAllowed(in: place, by: directory)
         try ConsoleAccess(service).access(named: access.name, session: access.session).require(

@@ -106,7 +106,7 @@ extension RecordService {
     /// sure that a signature is new.
     ///
     /// All of it is decided by the directory as this node has it now, under its lease: what was revoked while the body
-    /// came in is refused. `leave` must follow where it returns.
+    /// came in, or while the request waited for its turn, is refused. `leave` must follow where it returns.
     /// - Parameters:
     ///   - acting: the administrator who acts as a user; nil for everybody else.
     ///   - notes: gets what the answer says beside its body.
@@ -116,16 +116,7 @@ extension RecordService {
     ) async throws(RequestFailure) -> AdmittedRequest {
         let span = tracer?.part("admission", of: nil)
         defer { span?.finish() }
-        let context: AdmittedRequest
-        if let acting {
-            context = try await acting.admitted(by: self, to: scope.target, writes: scope.isWrite)
-        } else if let administrator = credentials.administrator {
-            var admitted = Admitted(caller: .administrator)
-            admitted.administrator = administrator
-            context = AdmittedRequest(admitted: admitted, directory: node.directory.snapshot)
-        } else {
-            context = try await identification.identify(credentials, precheck, to: scope.target, address: address)
-        }
+        var context = try await identified(credentials, as: acting, precheck, to: scope, address: address)
         let (admitted, directory) = (context.admitted, context.directory)
         notes.admitted = admitted
         tokenUses.note(admitted, in: directory, now: now)
@@ -134,15 +125,36 @@ extension RecordService {
             try await peerExchange.rates.spend(scope.rateKey, by: admitted.debtor, in: directory, &notes)
         }
         if !scope.isWatch { try await gate.takePlace(container: scope.target.container, in: directory, on: node) }
-        if scope.mayChangeData, let signature = credentials.signed?.signature {
-            do throws(RequestFailure) {
-                try await peerExchange.requireNew(signature, container: scope.target.container, by: deadline)
-            } catch {
-                leave(scope)
-                throw error
+        do throws(RequestFailure) {
+            // It may have waited for seconds.
+            if !admitted.caller.isAdministrator {
+                try await cluster.requireDirectory()
+                if node.directory.snapshot.version != directory.version {
+                    context = try await identified(credentials, as: acting, precheck, to: scope, address: address)
+                }
             }
+            if scope.mayChangeData, let signature = credentials.signed?.signature {
+                try await peerExchange.requireNew(signature, container: scope.target.container, by: deadline)
+            }
+        } catch {
+            leave(scope)
+            throw error
         }
         return context
+    }
+
+    /// Who asks, and the directory as it is now.
+    private func identified(
+        _ credentials: Credentials, as acting: ActingCredential?, _ precheck: Precheck, to scope: RequestScope,
+        address: String?
+    ) async throws(RequestFailure) -> AdmittedRequest {
+        if let acting { return try await acting.admitted(by: self, to: scope.target, writes: scope.isWrite) }
+        guard let administrator = credentials.administrator else {
+            return try await identification.identify(credentials, precheck, to: scope.target, address: address)
+        }
+        var admitted = Admitted(caller: .administrator)
+        admitted.administrator = administrator
+        return AdmittedRequest(admitted: admitted, directory: node.directory.snapshot)
     }
 
     /// Ends a request that `admit` let in.

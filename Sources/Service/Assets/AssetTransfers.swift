@@ -19,12 +19,12 @@ package struct AssetTransfers: Sendable {
     /// - Parameters:
     ///   - bytes: the URL's; nil where it has none.
     ///   - address: the client's, whose forged URLs are counted.
-    /// - Throws: `ACCESS_DENIED` where this cluster did not make it, `BAD_REQUEST` with `expiredURL` once its time is
-    ///   over, `TRY_AGAIN_LATER` where the node's clock cannot tell that.
+    /// - Throws: `ACCESS_DENIED` where this cluster did not make it, `THROTTLED` where the address sent too many such,
+    ///   `BAD_REQUEST` with `expiredURL` once its time is over, `TRY_AGAIN_LATER` where the node's clock cannot tell
+    ///   that.
     package func open<Ticket: AssetTicket>(
         _ bytes: [UInt8]?, as _: Ticket.Type, address: String?
     ) async throws(RequestFailure) -> Ticket {
-        try service.failedAuthentications.requireFew(of: address)
         guard let ticket = try await service.requireSecret().ticket(bytes, as: Ticket.self) else {
             try service.failedAuthentications.count(of: address)
             throw RequestFailure(.accessDenied, "the URL is not one that this cluster gave, or was changed")

@@ -110,10 +110,10 @@ struct RefusalTally: Sendable {
         }
     }
 
-    /// A clock that went back begins no new hour.
+    /// A clock that went back a little begins no new hour; one that was far ahead must not keep its own for long.
     private mutating func beginHour(at time: Int64) {
         let new = time / Self.hourMilliseconds
-        guard new > hour else { return }
+        guard new > hour || new < hour - 1 else { return }
         hour = new
         recordsByAsker = [:]
         endHour()

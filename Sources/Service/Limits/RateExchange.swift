@@ -221,6 +221,10 @@ extension RateExchange {
         ).by(key.kind.rawValue, limit: limit, used: limit)
     }
 
+    /// What a request of many operations costs beyond its first token, where each is work of its own: a token for each
+    /// four after the first ten.
+    static func tokens(forOperations count: Int) -> Int { max(0, count - 10) / 4 }
+
     /// Charges a request for what it costs beyond its first token. An administrator's are free, but for those of one
     /// who acts as a user.
     func charge(_ tokens: Int, to request: DatabaseRequest) {

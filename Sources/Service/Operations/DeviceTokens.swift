@@ -120,6 +120,8 @@ package struct DeviceTokens: Sendable {
     }
 
     private func load(_ token: DeviceToken) async throws(RequestFailure) -> TokenRow {
+        try await service.cluster.requireDirectory()
+        try relay(service.directory.requireContainer(token.home.container))
         if var row = try await TokenRow.load(token, in: service) {
             let now = service.now
             try await removeDeletedUsers(&row)
@@ -131,7 +133,6 @@ package struct DeviceTokens: Sendable {
 
     /// The courier's URL needs no sign-in, so what a deleted user would be told of is taken out here.
     private func removeDeletedUsers(_ row: inout TokenRow) async throws(RequestFailure) {
-        try await service.cluster.requireDirectory()
         let ids = row.feeds.map(\.accountID)
         let names = try await service.accounts.read { try $0.names(ofAccounts: ids) }
         let count = row.feeds.count
@@ -144,10 +145,9 @@ package struct DeviceTokens: Sendable {
     /// The next notification, which is handed out once; nil where nothing comes for a while. It spends one request of
     /// the rate of the container that the token was made in.
     /// - Parameter address: the client's, whose wrong tokens are counted.
-    /// - Throws: `BAD_REQUEST` for what is no token, or one whose time is over; `THROTTLED` where the container's rate
-    ///   is spent, or the address sent too many wrong ones.
+    /// - Throws: `BAD_REQUEST` for what is no token, or one whose time is over; `NOT_FOUND` where that container was
+    ///   deleted; `THROTTLED` where its rate is spent, or the address sent too many wrong tokens.
     package func next(_ text: String, address: String?) async throws(RequestFailure) -> [UInt8]? {
-        try service.failedAuthentications.requireFew(of: address)
         let token: DeviceToken
         do throws(RequestFailure) {
             token = try await open(text)
@@ -197,10 +197,12 @@ package struct DeviceTokens: Sendable {
         }
     }
 
-    /// Takes the oldest notification that waits, and moves its log's place.
+    /// Takes the oldest notification that waits, and moves its log's place. What a container that was deleted has to
+    /// tell waits until it is restored.
     private func take(_ row: inout TokenRow) async throws(RequestFailure) -> [UInt8]? {
         var oldest: (time: Int64, payload: [UInt8], feed: Int, position: [UInt8])?
-        for place in row.feeds.indices {
+        for place in row.feeds.indices
+        where service.directory.hasContainer(row.feeds[place].subscriber.container) {
             var answer = try await page(of: row.feeds[place], limit: 1)
             if answer.expiry != nil {
                 row.feeds[place].position = try await placeAfterLoss(in: row.feeds[place])

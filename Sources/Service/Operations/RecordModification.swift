@@ -69,29 +69,29 @@ package struct RecordModification: Sendable {
         try await service.userRecords.ensure(of: request, among: named.map(\.1), in: service)
         let group = service.node.map.group(of: zone)
         let assets = try await AssetSaving(named, in: zone, service, request)
-        try await requireTransfer(for: form)
+        let refusal = try await transferRefusal(of: form)
         var (isPaid, isGrowthPaid) = (false, false)
         return try await service.attempts.run(under: request.schemaKey, in: request.directory, by: request.deadline) {
             attempt throws(RequestFailure) in
             let schema = attempt.schema
-            if try await service.schemaGrowth.extend(attempt, by: named.map(\.0), for: request, &isGrowthPaid) {
+            if refusal == nil,
+                try await service.schemaGrowth.extend(attempt, by: named.map(\.0), for: request, &isGrowthPaid)
+            {
                 return .outdated
             }
             let plan = try await self.plan(named, hidden: hidden, assets, attempt, zone: zone)
             let answer = Answer(operations: named, plan: plan, zone: zone, schema: schema.schema)
-            if plan.changes.count < plan.items.count {
+            if refusal != nil || plan.changes.count < plan.items.count {
                 if try await service.cluster.isOutdated(schema, request.schemaKey) { return .outdated }
                 if let key = request.idempotencyKey(), let result = try await earlierResult(answer, key) {
                     return .done(result)
                 }
+                if let refusal { throw refusal }
             }
             let fails = isAtomic && plan.changes.count < plan.items.count
             if fails || plan.changes.isEmpty { return .done(try await result(answer, isAtomicFailure: fails)) }
             let terms = attempt.quotaTerms(of: request.key, in: service)
-            var command = ModifyRecords(
-                zone: zone, schemaVersion: schema.version, caller: request.caller, time: service.now,
-                isAtomic: isAtomic, quota: terms, operations: plan.changes)
-            try await complete(&command, attempt, on: group)
+            let command = try await self.command(plan.changes, isAtomic, in: zone, attempt, terms, on: group)
             try pay(for: plan.changes, schema: schema.schema, unless: &isPaid)
             guard try await assets.hold(plan.changes) else { return .outdated }
             let outcome = try await Tried(.modifyRecords(command), terms, of: request, on: group, in: service)
@@ -99,14 +99,19 @@ package struct RecordModification: Sendable {
         }
     }
 
-    /// Adds to a command what the request and the container say of it.
-    private func complete(
-        _ command: inout ModifyRecords, _ attempt: Attempt, on group: GroupID
-    ) async throws(RequestFailure) {
+    /// The command that makes changes, with what the request and the container say of it.
+    private func command(
+        _ changes: [RecordChange], _ isAtomic: Bool, in zone: ZoneKey, _ attempt: Attempt, _ terms: QuotaTerms,
+        on group: GroupID
+    ) async throws(RequestFailure) -> ModifyRecords {
+        var command = ModifyRecords(
+            zone: zone, schemaVersion: attempt.schema.version, caller: request.caller, time: service.now,
+            isAtomic: isAtomic, quota: terms, operations: changes)
         (command.idempotency, command.client) = try await (request.idempotencyKey(), request.client(service, group))
         command.versionsMax = try await attempt.versionsKept(in: request.key.container, on: group, service)
         // What can only be refused is not logged.
         if let refusal = command.refusal { throw RequestFailure(refusal) }
+        return command
     }
 
     /// Spends what the request costs beyond the one token for which it was let in, if it may cost so much. Further
@@ -121,11 +126,18 @@ package struct RecordModification: Sendable {
         service.peerExchange.rates.charge(rows.tokens - 1, to: request)
     }
 
-    /// What only deletes is not held to the month's transfer.
-    private func requireTransfer(for form: ModifyRecordsRequest) async throws(RequestFailure) {
-        guard form.operations.contains(where: { !$0.kind.isDelete }) else { return }
-        try await service.usage.requireTransfer(
-            for: request.key, of: request.caller.stampName, in: request.directory, by: request.deadline)
+    /// Why the month's transfer does not allow the request, unless it came before; nil where it does. What only deletes
+    /// is not held to it.
+    private func transferRefusal(of form: ModifyRecordsRequest) async throws(RequestFailure) -> RequestFailure? {
+        guard form.operations.contains(where: { !$0.kind.isDelete }) else { return nil }
+        do throws(RequestFailure) {
+            try await service.usage.requireTransfer(
+                for: request.key, of: request.caller.stampName, in: request.directory, by: request.deadline)
+            return nil
+        } catch {
+            guard error.error.code == .quotaExceeded else { throw error }
+            return error
+        }
     }
 
     /// Looks up the types of records whose operations set fields without naming a type: what a value means depends on
@@ -259,7 +271,7 @@ extension RecordModification {
     }
 
     /// The result that a request got when it came first; nil where it did not come before. Asked where a part of it
-    /// would not be sent now: the schema or the caller's rights may have changed since.
+    /// would not be sent now: the schema, the caller's rights or the month's transfer may have changed since.
     private func earlierResult(
         _ answer: Answer, _ key: IdempotencyKey
     ) async throws(RequestFailure) -> Result? {

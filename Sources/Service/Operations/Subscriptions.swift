@@ -94,14 +94,14 @@ package struct Subscriptions: Sendable {
         return outcomes
     }
 
-    /// What a request costs beyond one token: a token for each four changes after the first ten, each of which is
-    /// compared with all that the user has, and one for each MB of copies that go to shards.
+    /// What a request costs beyond one token: that of its changes, each of which is compared with all that the user
+    /// has, and a token for each MB of copies that go to shards.
     static func tokens(for changes: [ModifySubscriptions.Change]) -> Int {
         let copies = changes.reduce(0) { bytes, change in
             guard case .save(let subscription, let targets) = change else { return bytes }
             return bytes + subscription.content.count * targets.count
         }
-        return max(0, changes.count - 10) / 4 + copies / 1_000_000
+        return RateExchange.tokens(forOperations: changes.count) + copies / 1_000_000
     }
 
     /// Deletes one of a user's subscriptions; what is committed after this returns is not matched with it.

@@ -46,6 +46,11 @@ package struct Zones: Sendable {
         }
     }
 
+    /// Spends what a request of so many operations costs beyond one token: each is a command of its own.
+    package func pay(forOperations count: Int) {
+        service.peerExchange.rates.charge(RateExchange.tokens(forOperations: count), to: request)
+    }
+
     /// Creates or deletes a zone.
     /// - Parameter number: the operation's place in its request, whose key stands for several commands.
     /// - Returns: the zone; nil where it was deleted.

@@ -167,7 +167,8 @@ extension SignIn {
             Account.isPlainLine(text) ? AccountAdministration.line(text) : nil
         }
         var account = Account(
-            id: service.randomHex(bytes: 16), name: "\(provider.name)-\(service.randomHex(bytes: 6))",
+            id: service.randomHex(bytes: 16),
+            name: Account.comparable(name: "\(provider.name)-\(service.randomHex(bytes: 6))"),
             created: service.now, givenName: claims.givenName.flatMap(plain),
             familyName: claims.familyName.flatMap(plain), identity: identity)
         guard !isPlain, claims.isEmailVerified,

@@ -125,6 +125,7 @@ package struct SignIn: Sendable {
 
     /// Ends a session on all nodes. That it has ended already is no fault.
     /// - Parameter credentials: an API token, and the session's token.
+    /// - Throws: `AUTHENTICATION_FAILED` for an API token that is not known, or of another container than the session.
     package func signOut(_ credentials: Credentials, origin: String?) async throws(RequestFailure) {
         guard let secret = credentials.apiToken else {
             throw .authenticationFailed("the request has no ckAPIToken")
@@ -135,7 +136,11 @@ package struct SignIn: Sendable {
         let goal = try await goal(ofAPIToken: secret, origin: origin)
         try await service.cluster.refreshDirectory()
         let presented = try await service.accounts.session(of: credentials, service.signer)
-        if let session = presented?.known, Bytewise(session.token.kind.container) == Bytewise(goal.container) {
+        if let session = presented?.known {
+            guard Bytewise(session.token.kind.container) == Bytewise(goal.container) else {
+                throw .authenticationFailed(
+                    "the ckWebAuthToken's session is in another container than the ckAPIToken's: it goes on")
+            }
             do throws(RequestFailure) {
                 try await service.cluster.change(
                     .revokeToken(id: session.token.id), origin: audited("user \(session.accountName)"))

@@ -39,6 +39,7 @@ struct ZoneRoutes {
     func modify() async throws(RequestFailure) -> Reply {
         try zones.requireModifiable()
         let form = try call.form(ZonesModifyRequest.self)
+        zones.pay(forOperations: form.operations.count)
         var writer = JSONWriter()
         writer.beginArray()
         for (number, operation) in form.operations.enumerated() {

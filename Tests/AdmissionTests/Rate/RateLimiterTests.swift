@@ -252,6 +252,22 @@ struct RateLimiterTests {
         #expect(limiters.count <= 128)
     }
 
+    @Test("a limiter makes room for another before its tokens are too many to be counted, however busy it is")
+    func worn() {
+        let limiters = RateLimiters(limitersMax: 128)
+        let one = limiters.limiter(key, now: start)
+        let until = start + 2_000 * millisecond
+        one.terms.store(
+            RateTerms(base: 1 << 62, since: start, microRate: RateRules.microRateMax, until: until))
+        #expect(limiters.active(now: start).map(\.key) == [key])
+        one.terms.store(
+            RateTerms(base: (1 << 62) + 1, since: start, microRate: RateRules.microRateMax, until: until))
+        #expect(limiters.active(now: start).isEmpty)
+        #expect(limiters.limiter(key, now: start) !== one)
+        // Requests that have the old one at hand go on until its share ends.
+        #expect(isAccepted(one.decide(now: until - 1)))
+    }
+
     @Test("reports and grants survive the wire, and nonsense does not")
     func wire() throws {
         let report = RateReport(

@@ -1,0 +1,33 @@
+import Directory
+import RecordModel
+import TestSupport
+import Testing
+
+@testable import Service
+@testable import WebServices
+
+@Suite("Addresses that failed to authenticate too often", .serialized)
+struct FailedAuthenticationTests {
+    @Test("a URL that this cluster gave is good also there; a forged one is told to wait")
+    func urls() async throws {
+        let world = try await SignInWorld()
+        let service = world.node.recordService
+        let transfers = AssetTransfers(service)
+        func open(_ bytes: [UInt8]) async throws -> AssetDownloadTicket {
+            try await transfers.open(bytes, as: AssetDownloadTicket.self, address: "192.0.2.1")
+        }
+        var code = ErrorCode.accessDenied
+        while code == .accessDenied {
+            let failure = await #expect(throws: RequestFailure.self) { try await open([1, 2, 3]) }
+            code = try #require(failure?.error.code)
+        }
+        #expect(code == .throttled)
+        let key = SchemaKey(container: SignInWorld.container, environment: .development)
+        let ticket = AssetDownloadTicket(
+            asset: AssetReference(sha256: [UInt8](repeating: 5, count: 32), size: 9),
+            zone: ZoneKey(database: DatabaseKey(publicDataIn: key), name: ZoneKey.defaultZoneName),
+            expires: service.now + AssetDownloadTicket.lifeMilliseconds)
+        #expect(try await open(service.requireSecret().bytes(of: ticket)) == ticket)
+        try await world.node.stop()
+    }
+}
