@@ -12,20 +12,32 @@ struct SchemaLossTests {
         "DEFINE SCHEMA RECORD TYPE Note (\(fields)); RECORD TYPE Other (x STRING);"
     }
 
+    private static func save(_ name: String, _ fields: String, in world: ConsoleWorld) async throws {
+        let saved = try await world.token(
+            "POST", "/database/1/\(ConsoleWorld.container)/development/public/records/modify",
+            #"{"operations": [{"operationType": "create", "record": {"recordType": "Note", "recordName": "\#(name)", "fields": {\#(fields)}}}]}"#
+        )
+        #expect(saved.status == 200)
+    }
+
+    @Test("a reset has all shards empty the environment, and waits for no other request under the new schema")
+    func emptied() async throws {
+        let world = try await ConsoleWorld()
+        try await world.admin("POST", "schema?\(Self.at)", Self.schema("text STRING"))
+        try await Self.save("a", "", in: world)
+        try await world.admin("POST", "schema/reset?\(Self.at)&confirm=\(ConsoleWorld.container)")
+        let again = try await world.admin("POST", "schema/reset?\(Self.at)&dryRun=true")
+        #expect(again["records"] == .integer(0))
+        try await world.node.stop()
+    }
+
     @Test("a dry run says how many records of all users have what goes, whatever is queryable")
     func counts() async throws {
         let world = try await ConsoleWorld()
         try await world.admin("POST", "schema?\(Self.at)", Self.schema("text STRING, more LIST<INT64>, unused STRING"))
-        func save(_ name: String, _ fields: String) async throws {
-            let saved = try await world.token(
-                "POST", "/database/1/\(ConsoleWorld.container)/development/public/records/modify",
-                #"{"operations": [{"operationType": "create", "record": {"recordType": "Note", "recordName": "\#(name)", "fields": {\#(fields)}}}]}"#
-            )
-            #expect(saved.status == 200)
-        }
-        try await save("a", #""text": {"value": "x"}"#)
-        try await save("b", #""text": {"value": "y"}, "more": {"value": [1, 2]}"#)
-        try await save("c", "")
+        try await Self.save("a", #""text": {"value": "x"}"#, in: world)
+        try await Self.save("b", #""text": {"value": "y"}, "more": {"value": [1, 2]}"#, in: world)
+        try await Self.save("c", "", in: world)
         func losses(_ schema: String, _ options: String = "&dryRun=true") async throws -> [String: JSONValue] {
             let plan = try await world.admin("POST", "schema?\(Self.at)\(options)", schema)
             return Dictionary(
