@@ -56,6 +56,25 @@ struct QueryTests {
         }
     }
 
+    @Test("words are searched in up to 255 fields at once, and it is said where a type has more")
+    func manySearchable() throws {
+        let shard = try Fixture(installs: false)
+        func refusal(_ version: UInt64, fields count: Int) throws -> String? {
+            let fields = (0..<count).map {
+                FieldDefinition(name: "f\($0)", type: FieldType(.string), indexes: .searchable)
+            }
+            try shard.apply(Fixture.install(version, Schema(types: [RecordType(name: "Note", fields: fields)])))
+            let filter = Filter(field: nil, comparator: .containsAnyTokens, value: .string("a"))
+            let query = Query(recordType: "Note", filters: [filter])
+            guard case .refused(let error) = try shard.query(zone, query, version: version) else { return nil }
+            return error.reason
+        }
+        #expect(try refusal(1, fields: 255) == nil)
+        let tooMany = try refusal(2, fields: 256)
+        #expect(tooMany?.hasPrefix("record type Note has 256 searchable fields, at most 255") == true)
+        #expect(try refusal(3, fields: 0)?.contains("has no searchable field") == true)
+    }
+
     @Test("a record without the field comes first ascending, last descending, and matches what is not said of it")
     func missing() throws {
         for (name, rank) in [("one", 1), ("none", nil), ("two", 2)] as [(String, Int64?)] {
