@@ -1,10 +1,15 @@
+import Cluster
+import Directory
 import RecordModel
+import RecordStore
+import Service
 import TestSupport
 import Testing
+import Wire
 
 @testable import WebServices
 
-@Suite("What a change of a schema takes from records")
+@Suite("What a change of a schema takes from records, and how it comes to shards")
 struct SchemaLossTests {
     private static let at = "container=\(ConsoleWorld.container)"
 
@@ -28,6 +33,25 @@ struct SchemaLossTests {
         try await world.admin("POST", "schema/reset?\(Self.at)&confirm=\(ConsoleWorld.container)")
         let again = try await world.admin("POST", "schema/reset?\(Self.at)&dryRun=true")
         #expect(again["records"] == .integer(0))
+        try await world.node.stop()
+    }
+
+    @Test("a shard begins to build a new index before anybody asks for it")
+    func spread() async throws {
+        let world = try await ConsoleWorld()
+        try await world.admin("POST", "schema?\(Self.at)", Self.schema("text STRING"))
+        let index = #"{"type": "Note", "field": "text", "index": "QUERYABLE"}"#
+        try await world.admin("POST", "schema/indexes?\(Self.at)", index)
+        let service = world.node.recordService
+        for group in service.node.map.groups.dropFirst() {
+            let key = SchemaKey(container: ConsoleWorld.container, environment: .development)
+            // A question that needs no version of the schema.
+            let answer = try await service.cluster.read(
+                .indexes(key, schemaVersion: 0), from: group, by: service.deadline())
+            guard case .found(let found) = answer else { throw TestFailure("\(answer)") }
+            let states = try ShardList<IndexState>(decoding: found.bytes).elements
+            #expect(states.map(\.field) == ["text"])
+        }
         try await world.node.stop()
     }
 

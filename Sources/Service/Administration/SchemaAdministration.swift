@@ -135,8 +135,7 @@ package struct SchemaAdministration: Sendable {
         change.version = try await administration.change(
             .resetDevelopment(container: container, expectedVersion: current.version))
         change.generation += 1
-        // A shard that cannot be asked now empties the environment with the next request under its schema.
-        do throws(RequestFailure) { _ = try await indexStates(key) } catch {}
+        try await spread(change, mustReachAll: false)
         return change
     }
 
@@ -208,16 +207,19 @@ package struct SchemaAdministration: Sendable {
         if options.isDryRun || plan.changes.isEmpty { return change }
         change.version = try await administration.change(
             .setSchema(key, expectedVersion: current.version, result))
-        if plan.changes.contains(where: \.losesData) { try await spread(change) }
+        try await spread(change, mustReachAll: plan.changes.contains(where: \.losesData))
         return change
     }
 
-    /// Has every shard take the schema now. Shards learn of schemas with the first request under them; but one that
-    /// never heard of a removal would show the old values once the same name is added again.
-    private func spread(_ change: Change) async throws(RequestFailure) {
+    /// Has every shard take the schema now, so that it begins to build indexes, and lets go of what a reset takes.
+    /// - Parameter mustReachAll: whether it is a failure where a shard cannot be asked. That one learns of the schema
+    ///   with the next request under it; but one that never heard of a removal would show the old values once the same
+    ///   name is added again.
+    private func spread(_ change: Change, mustReachAll: Bool) async throws(RequestFailure) {
         do throws(RequestFailure) {
             _ = try await indexStates(change.key)
         } catch {
+            guard mustReachAll else { return }
             throw .tryAgain(
                 "the schema has version \(change.version) now, but not every shard has taken it (\(error.error.reason)): run `zonekeeper "
                     + "schema show` until it answers, before the same names are added again")
