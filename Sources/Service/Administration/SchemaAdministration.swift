@@ -234,19 +234,11 @@ package struct SchemaAdministration: Sendable {
         let answers = try await service.attempts.readAll(of: database, by: service.deadline()) { _, schema in
             .indexes(key, schemaVersion: schema.version)
         }
-        var sums: [IndexProgress.Name: (done: Int, total: Int)] = [:]
+        var states: [IndexState] = []
         for (_, answer) in answers {
-            for state in try unpacked(answer.bytes, as: ShardList<IndexState>.self).elements {
-                let name = IndexProgress.Name(type: state.type, field: state.field, index: state.purpose)
-                let sum = sums[name, default: (0, 0)]
-                sums[name] = (sum.done + Int(clamping: state.done), sum.total + Int(clamping: state.total))
-            }
+            states += try unpacked(answer.bytes, as: ShardList<IndexState>.self).elements
         }
-        return sums.keys.sorted().map { name in
-            let sum = sums[name, default: (0, 0)]
-            return IndexProgress(
-                type: name.type, field: name.field, index: name.index, done: sum.done, total: sum.total)
-        }
+        return IndexProgress.sums(of: states)
     }
 }
 
@@ -259,14 +251,31 @@ package struct IndexProgress: Hashable, Sendable {
     /// Such as `QUERYABLE SORTABLE`.
     package var index: String
     /// The sum of the greatest record numbers looked at so far, over the shards that still build the index.
-    package var done: Int
+    package private(set) var done = 0
     /// The sum of the last record numbers to look at, over the same shards; 0 once no shard builds it.
-    package var total: Int
+    package private(set) var total = 0
+    /// Whether no shard builds the index any more. One that has looked at the last record may still do.
+    package private(set) var isReady = true
 
-    /// Whether no shard builds the index any more.
-    package var isReady: Bool { done >= total }
+    private init(_ name: Name) { (type, field, index) = (name.type, name.field, name.index) }
 
-    struct Name: Hashable, Comparable {
+    /// What shards say of their indexes, by type, field and index.
+    static func sums(of states: [IndexState]) -> [IndexProgress] {
+        var sums: [Name: IndexProgress] = [:]
+        for state in states {
+            let name = Name(type: state.type, field: state.field, index: state.purpose)
+            sums[name, default: IndexProgress(name)].add(state)
+        }
+        return sums.sorted { $0.key < $1.key }.map(\.value)
+    }
+
+    private mutating func add(_ state: IndexState) {
+        done += Int(clamping: state.done)
+        total += Int(clamping: state.total)
+        isReady = isReady && state.isReady
+    }
+
+    private struct Name: Hashable, Comparable {
         var type: String
         var field: String
         var index: String
