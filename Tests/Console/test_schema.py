@@ -39,6 +39,19 @@ def test_a_type_is_made_field_by_field_and_saved_as_one(container, open_page):
     expect(fields).to_contain_text("Encrypted Int(64) (List)")
 
 
+def test_a_field_may_be_named_like_a_word_of_the_schema_language(restaurants, open_page):
+    restaurants.save("Restaurant", {"grant": "x"}, "osteria")
+    page = open_page(restaurants.address("types", type="Restaurant"))
+    page.get_by_role("button", name="Add Field").click()
+    page.get_by_role("dialog").get_by_label("Field Name").fill("extra")
+    page.get_by_role("dialog").get_by_role("button", name="Add field").click()
+    page.get_by_role("button", name="Save Changes").click()
+    page.get_by_role("dialog", name="Review changes").get_by_role("button", name="Save Changes").click()
+    expect(page.locator(".toast")).to_contain_text("The schema was saved")
+    text = re.sub(" +", " ", restaurants.exported())
+    assert '"grant" STRING QUERYABLE SORTABLE,' in text and "extra STRING" in text
+
+
 def test_deleting_a_field_says_what_is_lost(restaurants, open_page):
     restaurants.save("Restaurant", {"phone": "1", "name": "x"}, "osteria")
     restaurants.save("Restaurant", {"name": "y"}, "trattoria")

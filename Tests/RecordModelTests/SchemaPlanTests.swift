@@ -222,10 +222,12 @@ struct SchemaPlanTests {
     @Test("Steps say what they do beyond the schema")
     func consequences() throws {
         let plan = try plan(
-            "RECORD TYPE Old (); RECORD TYPE T (a INT64 QUERYABLE, b INT64);", "RECORD TYPE T (a INT64 SORTABLE);")
+            "RECORD TYPE Old (); RECORD TYPE T (a INT64 QUERYABLE, b INT64, n NUMBER);",
+            "RECORD TYPE T (a INT64 SORTABLE, n NUMBER PREFERRED AS INT64);")
         let words = Dictionary(uniqueKeysWithValues: plan.changes.map { ($0.description, $0.consequence) })
         #expect(words["add index SORTABLE on T.a"]??.contains("built in the background") == true)
         #expect(words["remove index QUERYABLE from T.a"]??.contains("no record changes") == true)
+        #expect(words["prefer INT64 for T.n"]??.contains("no INT64 exactly are not shown") == true)
         #expect(words["remove field T.b and its value in every record"]??.contains("gone for good") == true)
         #expect(words["remove record type Old and all records of it"]??.contains("gone for good") == true)
     }

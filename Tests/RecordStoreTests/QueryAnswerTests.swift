@@ -65,7 +65,7 @@ struct QueryAnswerTests {
         let type =
             IndexDesign.all(of: FieldDefinition(name: "n", type: FieldType(.int64), indexes: .sortable))
             + IndexDesign.all(of: FieldDefinition(name: "s", type: FieldType(.string), indexes: .sortable))
-        let indexes = type.enumerated().map { InstalledIndex(id: Int64($0), design: $1, isReady: true, progress: 1) }
+        let indexes = type.enumerated().map { InstalledIndex(id: Int64($0), design: $1, isReady: true) }
         for flags in 0..<8 {
             let keys = indexes.enumerated().map { offset, index in
                 let isAscending = flags >> offset & 1 == 0

@@ -139,7 +139,7 @@ struct QueryWorkTests {
     func keysOnce() throws {
         let index = try #require(
             IndexDesign.all(of: FieldDefinition(name: "l", type: FieldType(.int64, isList: true), indexes: .queryable))
-                .first.map { InstalledIndex(id: 1, design: $0, isReady: true, progress: 1) })
+                .first.map { InstalledIndex(id: 1, design: $0, isReady: true) })
         let stamp = Stamp(timestamp: 0, user: "_ann")
         let members = (0..<1_000).map { FieldValue.int64($0) }
         let work = QueryWork(bound: .max)

@@ -239,18 +239,19 @@ struct ShardReader {
         to writer: inout JSONWriter
     ) {
         let owner = zone.database.scope == .public ? nil : zone.database.owner
+        let shownZone = showsZone ? ZoneID(name: zone.name, owner: owner) : nil
         do throws(ServiceError) {
             writer.record(
                 // What stays sealed is not written.
                 rendering.leavesSealed
                     ? record : try vault.opened(record, in: zone, desiredKeys: rendering.desiredKeys),
                 desiredKeys: rendering.desiredKeys, numbersAsStrings: rendering.numbersAsStrings,
-                zone: showsZone ? ZoneID(name: zone.name, owner: owner) : nil,
+                zone: shownZone,
                 assets: record.fields.assets.isEmpty ? nil : secret?.presenter(of: zone, as: rendering.assets))
         } catch {
-            guard error.code == .tryAgainLater else { return writer.recordError(recordName: record.name, error) }
-            lacking.note(error)
-            writer.recordError(recordName: record.name, Self.lostKey)
+            if error.code == .tryAgainLater { lacking.note(error) }
+            writer.recordError(
+                recordName: record.name, error.code == .tryAgainLater ? Self.lostKey : error, zone: shownZone)
         }
     }
 }

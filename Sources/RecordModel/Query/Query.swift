@@ -15,11 +15,17 @@ package struct Query: Hashable, Sendable, WireMessage {
         self.sorts = sorts
     }
 
-    /// The query as bytes, with what decides in which order its records come: without sorts the order follows the
-    /// type's indexes, so a position in it means something only while these stay.
+    /// The query as bytes, with what decides in which order its records come: the fields that it sorts by, whose values
+    /// may come to compare in another way; without sorts the type's indexes. A position in the order means something
+    /// only while these stay.
     package func encodedWithOrder(in type: RecordType) -> [UInt8] {
-        guard sorts.isEmpty else { return encoded() }
-        return encoded() + RecordType(name: type.name, fields: type.fields.filter { !$0.indexes.isEmpty }).encoded()
+        var fields = type.fields.filter { !$0.indexes.isEmpty }
+        if !sorts.isEmpty {
+            let names = Set(sorts.map(\.field))
+            fields = fields.filter { names.contains($0.name) }
+            for place in fields.indices { fields[place].indexes = [] }
+        }
+        return encoded() + RecordType(name: type.name, fields: fields).encoded()
     }
 
     package static var blank: Self { Query(recordType: "", filters: [], sorts: []) }

@@ -88,7 +88,10 @@ package enum SchemaChange: Hashable, Sendable, CustomStringConvertible {
         case .removeGrant: "whoever has no other grant loses the permission at once"
         case .removeField: "the values are gone for good"
         case .removeType: "the records are gone for good; clients see them as deleted"
-        case .addRole, .addType, .addField, .addGrant, .preferNumber, .removeRole: nil
+        case .preferNumber(_, _, let scalar):
+            "for good; numbers that are no \(scalar.rawValue) exactly are not shown any more, and records lose them when "
+                + "they are changed"
+        case .addRole, .addType, .addField, .addGrant, .removeRole: nil
         }
     }
 

@@ -3,7 +3,8 @@ package enum SchemaSwift {
     /// The code as a source file; it needs CloudKit, here or on Apple's platforms.
     /// - Parameter type: the one type that is wanted; nil: all.
     package static func code(of schema: Schema, type: String? = nil) -> String {
-        var names = Names(taken: ["CKRecord", "CKAsset", "CLLocation", "Data", "Date", "Double", "Int64", "String"])
+        var names = Names(
+            taken: ["CKRecord", "CKAsset", "CLLocation", "Data", "Date", "Double", "Int64", "String", "UUID"])
         var parts = ["import CloudKit\nimport CoreLocation\nimport Foundation"]
         for each in schema.normalized.types {
             let name = names.name(each.name, isType: true)

@@ -51,6 +51,8 @@ package enum Limits {
     package static let filtersMax = 32
     /// Sort keys in one query.
     package static let sortsMax = 8
+    /// Fields whose words are searched where a filter names none.
+    package static let searchedFieldsMax = 255
     /// Members of the list in an `IN` filter, or one for all or any values of a list.
     package static let inListMax = 250
 

@@ -199,15 +199,18 @@ extension JSONWriter {
     }
 
     /// The result for a record that failed.
-    /// - Parameter serverRecord: with `CONFLICT` and `EXISTS`, the record as the server has it, so that the client can
-    ///   merge without another request; only where the caller may read it. CloudKit's web service has no such member
-    ///   (its native one has): an extension of ours.
+    /// - Parameters:
+    ///   - zone: the record's zone, for results from more than one.
+    ///   - serverRecord: with `CONFLICT` and `EXISTS`, the record as the server has it, so that the client can merge
+    ///     without another request; only where the caller may read it. CloudKit's web service has no such member (its
+    ///     native one has): an extension of ours.
     package mutating func recordError(
-        recordName: String?, _ error: ServiceError, serverRecord: Record? = nil, numbersAsStrings: Bool = false,
-        assets: AssetPresenter? = nil
+        recordName: String?, _ error: ServiceError, zone: ZoneID? = nil, serverRecord: Record? = nil,
+        numbersAsStrings: Bool = false, assets: AssetPresenter? = nil
     ) {
         beginObject()
         if let recordName { member("recordName", recordName) }
+        if let zone { member(zoneID: zone) }
         errorMembers(error)
         if let serverRecord {
             key("serverRecord")

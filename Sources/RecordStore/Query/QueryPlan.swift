@@ -238,11 +238,18 @@ struct QueryScope {
     func searched(_ field: String?) throws(ServiceError) -> [InstalledIndex] {
         if let field { return [try index(field, .tokens, .searchable)] }
         let all = type.indexes.filter { $0.purpose == .tokens }.sorted { $0.name < $1.name }
-        guard !all.isEmpty, all.count <= 255 else {
+        guard !all.isEmpty else {
             throw ServiceError(
                 .badRequest,
                 "Field 'self' is not marked searchable: record type \(type.definition.name) has no searchable field; "
                     + "add one with `\(command("FIELD", "SEARCHABLE"))`")
+        }
+        // A byte says in an order which of them a word is in.
+        guard all.count <= Limits.searchedFieldsMax else {
+            throw ServiceError(
+                .badRequest,
+                "record type \(type.definition.name) has \(all.count) searchable fields, at most "
+                    + "\(Limits.searchedFieldsMax) are searched at once: name one of them")
         }
         return all
     }

@@ -43,7 +43,8 @@ struct InstalledSchema: Sendable {
             let indexes = IndexDesign.all(of: definition).compactMap { design in
                 rows.take(design, of: id).map { row in
                     InstalledIndex(
-                        id: row.id, design: design, isReady: row.state == IndexLife.ready, progress: row.progress)
+                        id: row.id, design: design, isReady: row.state == IndexLife.ready, done: row.done,
+                        total: row.total)
                 }
             }
             byName[name] = InstalledType(
@@ -194,10 +195,11 @@ struct InstalledIndex: Sendable {
     let options: RecordModel.IndexOptions
     /// Whether every record has its rows; only such an index may drive a query.
     let isReady: Bool
-    /// 0 to 1: how much of what was there when the index was made has its rows.
-    let progress: Double
+    /// The greatest record id that was looked at, and the last one to look at; both 0 once the index is ready.
+    let done: Int64
+    let total: Int64
 
-    init(id: Int64, design: IndexDesign, isReady: Bool, progress: Double) {
+    init(id: Int64, design: IndexDesign, isReady: Bool, done: Int64 = 0, total: Int64 = 0) {
         self.id = id
         name = design.name
         system = design.system
@@ -206,7 +208,14 @@ struct InstalledIndex: Sendable {
         indexClass = design.indexClass
         options = design.options
         self.isReady = isReady
-        self.progress = isReady ? 1 : progress
+        self.done = isReady ? 0 : done
+        self.total = isReady ? 0 : total
+    }
+
+    /// 0 to 1: how much of what was there when the index was made has its rows.
+    var progress: Double {
+        if isReady { return 1 }
+        return total > 0 ? min(1, Double(done) / Double(total)) : 0
     }
 
     /// The options of the field that the index serves.
@@ -242,12 +251,6 @@ struct IndexRow {
                 id: $0.integer(0), typeID: $0.integer(1), name: $0.text(2), purpose: $0.integer(3), shape: $0.text(4),
                 state: $0.integer(5), done: $0.integer(6), total: $0.integer(7))
         }
-    }
-
-    /// 0 to 1.
-    var progress: Double {
-        if state == IndexLife.ready { return 1 }
-        return total > 0 ? min(1, Double(done) / Double(total)) : 0
     }
 }
 
@@ -334,13 +337,11 @@ extension IndexState {
     ) throws -> [IndexState] {
         guard let row = try Rows(db: db).schema(container: container, environment: environment) else { return [] }
         let schema = try tables.installedSchema(row, in: db)
-        let rows = try IndexRow.all(schemaID: row.id, in: db)
         return schema.byName.values.sorted { $0.definition.name < $1.definition.name }.flatMap { type in
             type.indexes.sorted { ($0.name, $0.purpose.rawValue) < ($1.name, $1.purpose.rawValue) }.map { index in
-                let row = rows.first { $0.id == index.id }
-                return IndexState(
+                IndexState(
                     type: type.definition.name, field: index.name, purpose: index.words, isReady: index.isReady,
-                    done: UInt64(max(row?.done ?? 0, 0)), total: UInt64(max(row?.total ?? 0, 0)))
+                    done: UInt64(max(index.done, 0)), total: UInt64(max(index.total, 0)))
             }
         }
     }

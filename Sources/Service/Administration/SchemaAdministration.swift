@@ -135,6 +135,7 @@ package struct SchemaAdministration: Sendable {
         change.version = try await administration.change(
             .resetDevelopment(container: container, expectedVersion: current.version))
         change.generation += 1
+        try await spread(change, mustReachAll: false)
         return change
     }
 
@@ -206,16 +207,19 @@ package struct SchemaAdministration: Sendable {
         if options.isDryRun || plan.changes.isEmpty { return change }
         change.version = try await administration.change(
             .setSchema(key, expectedVersion: current.version, result))
-        if plan.changes.contains(where: \.losesData) { try await spread(change) }
+        try await spread(change, mustReachAll: plan.changes.contains(where: \.losesData))
         return change
     }
 
-    /// Has every shard take the schema now. Shards learn of schemas with the first request under them; but one that
-    /// never heard of a removal would show the old values once the same name is added again.
-    private func spread(_ change: Change) async throws(RequestFailure) {
+    /// Has every shard take the schema now, so that it begins to build indexes, and lets go of what a reset takes.
+    /// - Parameter mustReachAll: whether it is a failure where a shard cannot be asked. That one learns of the schema
+    ///   with the next request under it; but one that never heard of a removal would show the old values once the same
+    ///   name is added again.
+    private func spread(_ change: Change, mustReachAll: Bool) async throws(RequestFailure) {
         do throws(RequestFailure) {
             _ = try await indexStates(change.key)
         } catch {
+            guard mustReachAll else { return }
             throw .tryAgain(
                 "the schema has version \(change.version) now, but not every shard has taken it (\(error.error.reason)): run `zonekeeper "
                     + "schema show` until it answers, before the same names are added again")
@@ -230,19 +234,11 @@ package struct SchemaAdministration: Sendable {
         let answers = try await service.attempts.readAll(of: database, by: service.deadline()) { _, schema in
             .indexes(key, schemaVersion: schema.version)
         }
-        var sums: [IndexProgress.Name: (done: Int, total: Int)] = [:]
+        var states: [IndexState] = []
         for (_, answer) in answers {
-            for state in try unpacked(answer.bytes, as: ShardList<IndexState>.self).elements {
-                let name = IndexProgress.Name(type: state.type, field: state.field, index: state.purpose)
-                let sum = sums[name, default: (0, 0)]
-                sums[name] = (sum.done + Int(clamping: state.done), sum.total + Int(clamping: state.total))
-            }
+            states += try unpacked(answer.bytes, as: ShardList<IndexState>.self).elements
         }
-        return sums.keys.sorted().map { name in
-            let sum = sums[name, default: (0, 0)]
-            return IndexProgress(
-                type: name.type, field: name.field, index: name.index, done: sum.done, total: sum.total)
-        }
+        return IndexProgress.sums(of: states)
     }
 }
 
@@ -255,14 +251,31 @@ package struct IndexProgress: Hashable, Sendable {
     /// Such as `QUERYABLE SORTABLE`.
     package var index: String
     /// The sum of the greatest record numbers looked at so far, over the shards that still build the index.
-    package var done: Int
+    package private(set) var done = 0
     /// The sum of the last record numbers to look at, over the same shards; 0 once no shard builds it.
-    package var total: Int
+    package private(set) var total = 0
+    /// Whether no shard builds the index any more. One that has looked at the last record may still do.
+    package private(set) var isReady = true
 
-    /// Whether no shard builds the index any more.
-    package var isReady: Bool { done >= total }
+    private init(_ name: Name) { (type, field, index) = (name.type, name.field, name.index) }
 
-    struct Name: Hashable, Comparable {
+    /// What shards say of their indexes, by type, field and index.
+    static func sums(of states: [IndexState]) -> [IndexProgress] {
+        var sums: [Name: IndexProgress] = [:]
+        for state in states {
+            let name = Name(type: state.type, field: state.field, index: state.purpose)
+            sums[name, default: IndexProgress(name)].add(state)
+        }
+        return sums.sorted { $0.key < $1.key }.map(\.value)
+    }
+
+    private mutating func add(_ state: IndexState) {
+        done += Int(clamping: state.done)
+        total += Int(clamping: state.total)
+        isReady = isReady && state.isReady
+    }
+
+    private struct Name: Hashable, Comparable {
         var type: String
         var field: String
         var index: String

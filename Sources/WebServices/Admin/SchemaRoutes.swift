@@ -177,21 +177,24 @@ struct SchemaRoutes {
         let key = try url.schemaKey()
         let (current, progress) = try await request.administration.schemas().state(of: key)
         let schema = current.schema.normalized
+        // Of a schema with a hundred thousand indexes none is searched for.
+        let byType = Dictionary(grouping: progress, by: \.type)
         return Reply { writer in
             writer.members(of: key)
             writer.member("version", count: current.version)
             writer.member("generation", count: current.generation)
             writer.list("roles", schema.roles)
             writer.list("types", schema.types) { type, writer in
-                Self.write(type, progress.filter { $0.type == type.name }, to: &writer)
+                Self.write(type, byType[type.name] ?? [], to: &writer)
             }
         }
     }
 
     private static func write(_ type: RecordType, _ progress: [IndexProgress], to writer: inout JSONWriter) {
+        let byField = Dictionary(grouping: progress, by: \.field)
         writer.member("name", type.name)
         writer.list("fields", type.fields) { field, writer in
-            write(field, progress.filter { $0.field == field.name }, to: &writer)
+            write(field, byField[field.name] ?? [], to: &writer)
         }
         writer.list("grants", type.grants) { grant, writer in
             writer.member("role", grant.role)

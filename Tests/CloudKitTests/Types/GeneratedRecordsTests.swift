@@ -27,6 +27,15 @@ struct GeneratedRecordsTests {
         #expect(one.contains("struct Place2") && !one.contains("struct Place "))
     }
 
+    @Test("a record type that is named like one that the code uses gets another name")
+    func taken() throws {
+        for name in ["CKRecord", "UUID", "uUID", "string"] {
+            let schema = Schema(types: [RecordType(name: name)])
+            let struct2 = "struct \(name.prefix(1).uppercased())\(name.dropFirst())2 {"
+            #expect(SchemaSwift.code(of: schema).contains(struct2), "\(name)")
+        }
+    }
+
     @Test("its properties read and write the record's fields")
     func properties() throws {
         let place = Place(recordID: CKRecord.ID(recordName: "a"))

@@ -107,8 +107,8 @@ export function comparators(type) {
   return found;
 }
 
-/** @param {string} name */
-const quoted = (name) => (/^[A-Za-z][A-Za-z0-9_]*$/.test(name) ? name : `"${name}"`);
+/** In quotation marks any name stands for itself, words of the language too. @param {string} name */
+const quoted = (name) => `"${name}"`;
 
 /** The schema in the schema language, as an import takes it. @param {Schema} schema */
 export function schemaText(schema) {
