@@ -164,8 +164,8 @@ struct CopyDelivery {
         self.deadline = deadline
     }
 
-    /// How often it is looked whether copies have arrived.
-    private static let pauseMilliseconds: UInt64 = 5
+    /// Between two looks whether copies have arrived: twice as long each time, as a shard may be away.
+    private static let pauseMilliseconds: (first: UInt64, max: UInt64) = (5, 160)
 
     /// - Throws: `TRY_AGAIN_LATER` where it is not known, which is not to say that nothing was done.
     func wait() async throws(RequestFailure) {
@@ -184,11 +184,13 @@ struct CopyDelivery {
 
     private func lookUntilDelivered() async throws(RequestFailure) {
         let clock = service.node.platform.clock
+        var pause = Self.pauseMilliseconds.first
         while true {
             let answer = try await service.cluster.read(.isDelivered(marks), from: home, by: deadline)
             if case .found(let found) = answer, found.bytes == [1] { return }
             do {
-                try await clock.sleep(milliseconds: Self.pauseMilliseconds)
+                try await clock.sleep(milliseconds: pause)
+                pause = min(pause * 2, Self.pauseMilliseconds.max)
             } catch {
                 throw RequestFailure(ServiceError(.tryAgainLater, "given up", retryAfterSeconds: 1))
             }
