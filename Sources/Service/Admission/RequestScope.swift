@@ -126,9 +126,9 @@ extension RecordService {
         }
         if !scope.isWatch { try await gate.takePlace(container: scope.target.container, in: directory, on: node) }
         do throws(RequestFailure) {
-            // It may have waited for seconds.
+            // It may have waited for seconds. It waits no more: those that did would begin together, beyond the rate.
             if !admitted.caller.isAdministrator {
-                try await cluster.requireDirectory()
+                guard node.isDirectoryCurrent else { throw .nothingDone("this node is behind the directory") }
                 if node.directory.snapshot.version != directory.version {
                     context = try await identified(credentials, as: acting, precheck, to: scope, address: address)
                 }
