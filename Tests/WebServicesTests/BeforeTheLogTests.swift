@@ -12,12 +12,9 @@ struct BeforeTheLogTests {
 
         init() async throws {
             world = try await SignInWorld(token: #""environment": "development""#)
-            let session = try await world.admin(
-                "POST", "tokens",
-                #"{"kind": "session", "container": "\#(SignInWorld.container)", "user": "ada"}"#)
             query = URLText.query([
                 (name: "ckAPIToken", value: world.apiToken.secret),
-                (name: "ckWebAuthToken", value: try #require(session["secret"]?.string)),
+                (name: "ckWebAuthToken", value: try await world.session(of: "ada")),
             ])
         }
 

@@ -91,6 +91,21 @@ struct SignInWorld {
         return Page(try await ask(request))
     }
 
+    /// The token of a session of a user, as administrators make them.
+    func session(of user: String) async throws -> String {
+        let made = try await admin(
+            "POST", "tokens", #"{"kind": "session", "container": "\#(Self.container)", "user": "\#(user)"}"#)
+        guard let secret = made["secret"]?.string else { throw TestFailure("\(made)") }
+        return secret
+    }
+
+    /// The answer to a user's request for the private database of development.
+    func post(_ operation: String, by session: String, _ body: String) async throws -> Page {
+        try await postJSON(
+            "/database/1/\(Self.container)/development/private/\(operation)"
+                + "?ckAPIToken=\(apiToken.secret)&ckWebAuthToken=\(session)", body)
+    }
+
     func signIn(_ name: String, _ password: String) async throws -> Page {
         try await postJSON(
             "/sign-in", #"{"apiToken": "\#(apiToken.secret)", "name": "\#(name)", "password": "\#(password)"}"#)

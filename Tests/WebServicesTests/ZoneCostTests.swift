@@ -13,18 +13,14 @@ struct ZoneCostTests {
         let operations = (0..<count).map { number in
             #"{"operationType": "delete", "zone": {"zoneID": {"zoneName": "z\#(number)"}}}"#
         }
-        return try await world.postJSON(
-            "/database/1/\(SignInWorld.container)/development/private/zones/modify"
-                + "?ckAPIToken=\(world.apiToken.secret)&ckWebAuthToken=\(session)",
-            #"{"operations": [\#(operations.joined(separator: ","))]}"#)
+        return try await world.post(
+            "zones/modify", by: session, #"{"operations": [\#(operations.joined(separator: ","))]}"#)
     }
 
     @Test("200 operations cost the container's rate 48 requests, ten cost one")
     func cost() async throws {
         let world = try await SignInWorld()
-        let made = try await world.admin(
-            "POST", "tokens", #"{"kind": "session", "container": "\#(SignInWorld.container)", "user": "ada"}"#)
-        let session = try #require(made["secret"]?.string)
+        let session = try await world.session(of: "ada")
         _ = try await world.admin(
             "PATCH", "limits?container=\(SignInWorld.container)",
             #"{"requestsPerSecond": 1, "requestsPer100kUsers": 0}"#)

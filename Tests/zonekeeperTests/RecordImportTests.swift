@@ -16,7 +16,7 @@ struct RecordImportTests {
     }
 
     /// Imports lines from a server that answers from a list.
-    /// - Returns: what the failure says, with `FILE` for the file's path; nil where there is none.
+    /// - Returns: what the failure says, with `FILE` for the file's path; nil where it went well.
     private func failure(of lineCount: Int, batch: Int, _ answers: [ScriptedAnswer]) async throws -> String? {
         try await TemporaryFolder.with { folder in
             let (file, token) = (folder + "/lines", folder + "/api")

@@ -54,15 +54,12 @@ extension DatabaseService {
     ) async throws(CKError) -> [RecordResult] {
         do throws(CKError) {
             var results = try await lookupAtOnce(ids, in: zone, desiredKeys: desiredKeys)
-            let left = results.indices.filter { place in
+            var left = results.indices.filter { place in
                 if case .failure(let error as CKError) = results[place].1 { error.isOfTooLongAnswer } else { false }
             }
-            if left.isEmpty || ids.count == 1 { return results }
             // The first one is too large by itself where none has room.
-            if left.count == ids.count {
-                let others = try await lookup(Array(ids.dropFirst()), in: zone, desiredKeys: desiredKeys)
-                return Array(results.prefix(1)) + others
-            }
+            if left.count == ids.count { left = Array(left.dropFirst()) }
+            if left.isEmpty { return results }
             let others = try await lookup(left.map { ids[$0] }, in: zone, desiredKeys: desiredKeys)
             for (place, other) in zip(left, others) { results[place] = other }
             return results

@@ -157,7 +157,7 @@ final class AssetFiles: Sendable {
         let place = String(path[..<(path.lastIndex(of: "/") ?? path.endIndex)])
         try names.withLock { _ in
             try makeFolder(at: place)
-            let replaces = try isReadable(reference.sha256)
+            let replaces = try readable(reference.sha256) != nil
             try disk.rename(writer.path, to: path)
             do throws(DiskError) {
                 try disk.syncFolder(place)
@@ -169,15 +169,6 @@ final class AssetFiles: Sendable {
             }
         }
         return reference
-    }
-
-    /// Whether there is a file of ours by that name.
-    private func isReadable(_ sha256: [UInt8]) throws -> Bool {
-        do {
-            return try open(sha256: sha256) != nil
-        } catch AssetError.missing {
-            return false
-        }
     }
 
     /// Removes what was written.
@@ -200,12 +191,13 @@ final class AssetFiles: Sendable {
     ///   cannot be read any more.
     /// - Throws: `DiskError`.
     func open(_ reference: AssetReference) throws -> AssetFile? {
-        do {
-            let file = try open(sha256: reference.sha256)
-            return file?.reference == reference ? file : nil
-        } catch AssetError.missing {
-            return nil
-        }
+        let file = try readable(reference.sha256)
+        return file?.reference == reference ? file : nil
+    }
+
+    /// The file by a hash; nil also where it is no file of ours, or cannot be read any more.
+    private func readable(_ sha256: [UInt8]) throws -> AssetFile? {
+        do { return try open(sha256: sha256) } catch AssetError.missing { return nil }
     }
 
     /// Asks to keep a file that is here, durably. A file that was asked for within `interval` milliseconds is left as
@@ -245,13 +237,13 @@ final class AssetFiles: Sendable {
 
     /// How long a file is on the disk, and when somebody last asked to keep it; nil where it is gone, or cannot be read
     /// any more.
-    func status(of sha256: [UInt8]) throws -> (bytes: Int, modified: Int64)? {
-        do {
-            return try AssetError.seeingDamage {
-                try file(at: path(of: sha256)).map { (try $0.size(), try $0.modified()) }
-            }
-        } catch AssetError.missing {
-            return nil
+    func status(of sha256: [UInt8]) throws(DiskError) -> (bytes: Int, modified: Int64)? {
+        do throws(DiskError) {
+            guard let file = try file(at: path(of: sha256)) else { return nil }
+            return (try file.size(), try file.modified())
+        } catch {
+            if error.code == DiskError.ioFailure { return nil }
+            throw error
         }
     }
 

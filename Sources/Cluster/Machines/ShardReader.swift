@@ -249,9 +249,9 @@ struct ShardReader {
                 zone: shownZone,
                 assets: record.fields.assets.isEmpty ? nil : secret?.presenter(of: zone, as: rendering.assets))
         } catch {
-            if error.code == .tryAgainLater { lacking.note(error) }
-            writer.recordError(
-                recordName: record.name, error.code == .tryAgainLater ? Self.lostKey : error, zone: shownZone)
+            let lacksKey = error.code == .tryAgainLater
+            if lacksKey { lacking.note(error) }
+            writer.recordError(recordName: record.name, lacksKey ? Self.lostKey : error, zone: shownZone)
         }
     }
 }

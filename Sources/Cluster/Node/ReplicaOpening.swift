@@ -183,13 +183,7 @@ package struct NewIncarnation {
     /// The greatest incarnation of a shard's data, by the database of a node that does not run.
     /// - Throws: where the file is no shard's database, or cannot be read.
     package static func newest(ofStopped path: String) throws -> UInt64 {
-        var configuration = GRDB.Configuration()
-        configuration.readonly = true
-        // A connection that only reads makes it, and leaves it.
-        defer { try? removeFile(at: path + "-shm") }
-        let database = try DatabaseQueue(path: path, configuration: configuration)
-        defer { try? database.close() }
-        return try database.read { db in
+        try SnapshotInstall.read(path) { db in
             max(try RecordTables.newestIncarnation(in: db), try KeyValueTables.newestIncarnation(in: db))
         }
     }

@@ -201,11 +201,13 @@ enum SnapshotInstall {
         try read(path) { try AppliedRow.level(of: $0) }
     }
 
-    private static func read<Value>(_ path: String, _ body: (Database) throws -> Value) throws -> Value {
+    /// Reads a database file that nobody has open.
+    static func read<Value>(_ path: String, _ body: (Database) throws -> Value) throws -> Value {
         var configuration = GRDB.Configuration()
         configuration.readonly = true
+        let hasLog = FileManager.default.fileExists(atPath: path + "-wal")
         // A connection that only reads makes these, and leaves them.
-        defer { for suffix in ["-wal", "-shm"] { try? removeFile(at: path + suffix) } }
+        defer { for suffix in hasLog ? ["-shm"] : ["-wal", "-shm"] { try? removeFile(at: path + suffix) } }
         let queue = try DatabaseQueue(path: path, configuration: configuration)
         defer { try? queue.close() }
         return try queue.read(body)

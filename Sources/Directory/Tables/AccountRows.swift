@@ -223,11 +223,9 @@ struct ServerKeyRows {
         let named: [ServerKey] = try db.messages(
             "SELECT body FROM server_key WHERE instr(body, ?) > 0", [Data(key.container.utf8)])
         let others = named.filter { $0.id != key.id && $0.container == key.container }
-        guard others.count < ServerKey.containerMax else {
-            throw ServiceError(
-                .badRequest,
-                "container '\(key.container)' has \(others.count) server keys, and may have no more: revoke those "
-                    + "that no server uses, which `zonekeeper key list` shows")
+        if others.count >= ServerKey.containerMax {
+            throw ContainerRows.isFull(
+                key.container, "\(others.count) server keys", of: "server", list: "zonekeeper key list")
         }
     }
 

@@ -73,6 +73,18 @@ struct ContainerRows {
         if let deletion = try deletion(of: name) { throw deletion.refusal }
     }
 
+    /// Why a container gets no more of something that it has as many of as it may.
+    /// - Parameters:
+    ///   - what: how many of what it has.
+    ///   - user: who uses them.
+    ///   - list: the command that shows them.
+    static func isFull(_ name: String, _ what: String, of user: String, list: String) -> ServiceError {
+        ServiceError(
+            .badRequest,
+            "container '\(name)' has \(what), and may have no more: revoke those that no \(user) uses, which `\(list)` "
+                + "shows")
+    }
+
     // MARK: The end
 
     func end(_ name: String, _ step: ContainerEnd, at level: FeatureLevel) throws -> [DirectoryChange] {

@@ -90,11 +90,9 @@ struct TokenRows {
             "SELECT body FROM token WHERE account IS NULL AND expires IS NULL AND instr(body, ?) > 0",
             [Data(container.utf8)])
         let others = named.filter { $0.id != token.id && $0.kind.filterKind == .api && $0.kind.container == container }
-        guard others.count < Token.apiTokensMax else {
-            throw ServiceError(
-                .badRequest,
-                "container '\(container)' has \(others.count) API tokens, and may have no more: revoke those that no "
-                    + "app uses, which `zonekeeper token list --kind api` shows")
+        if others.count >= Token.apiTokensMax {
+            throw ContainerRows.isFull(
+                container, "\(others.count) API tokens", of: "app", list: "zonekeeper token list --kind api")
         }
     }
 

@@ -89,8 +89,8 @@ package enum SchemaChange: Hashable, Sendable, CustomStringConvertible {
         case .removeField: "the values are gone for good"
         case .removeType: "the records are gone for good; clients see them as deleted"
         case .preferNumber(_, _, let scalar):
-            "for good; numbers that are no \(scalar.rawValue) exactly are not shown any more, and records lose them when "
-                + "they are changed"
+            "for good; numbers that are no \(scalar.rawValue) exactly are not shown any more, and records lose them "
+                + "when they are changed"
         case .addRole, .addType, .addField, .addGrant, .removeRole: nil
         }
     }

@@ -345,7 +345,7 @@ extension ServiceClient {
 
 extension HTTPClientRequest {
     /// A request to a node's address.
-    /// - Throws: `HTTPClientError.invalidURL` where its port is none.
+    /// - Throws: `HTTPClientError.invalidURL` where it has a port that there is not.
     init(to address: String) throws(HTTPClientError) {
         guard ServiceClient.hasPort(address) else { throw .invalidURL }
         self.init(url: address)

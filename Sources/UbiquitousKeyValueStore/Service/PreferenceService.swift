@@ -96,11 +96,7 @@ struct SessionPreferenceService: PreferenceService {
             }
             return .applied(versions)
         } catch let failure as ServiceFailure where failure.retryAfterSeconds == nil && !failure.isSignedOut {
-            if let answer = PreferenceWire.rejection(failure.json) {
-                // The app is told why: this device's clock may be wrong, and then no batch is ever taken.
-                if answer == .forgotten { throw PreferenceServiceProblem.rejected(failure.description) }
-                return answer
-            }
+            if let answer = PreferenceWire.rejection(failure.json) { return answer }
             // A proxy before the server does not accept a request of this size.
             if failure.status == 413 {
                 return .refused(.other, key: nil, reason: "the request is too large: \(failure.description)")
@@ -245,8 +241,9 @@ enum PreferenceWire {
         }
         let reason = json["reason"]?.string ?? "the server gave no reason"
         guard let limit = json["limit"]?.string else {
-            // The batch's id was used for another batch, or is too old.
-            if ErrorDetail(ofError: json) == .idempotencyKey { return .forgotten }
+            // The batch's id was used for another batch, or is too old. The app is told why, as of an answer that
+            // nobody understands: this device's clock may be wrong, and then no batch is ever taken.
+            if ErrorDetail(ofError: json) == .idempotencyKey { return nil }
             let code = json["serverErrorCode"]?.string
             return code == "BAD_REQUEST" || code == "QUOTA_EXCEEDED" ? .refused(.other, key: nil, reason: reason) : nil
         }

@@ -153,8 +153,8 @@ struct ClusterBackup {
         let lacking = members.filter { id in !layout.file.nodes.contains { $0.id == id } }
         guard !lacking.isEmpty else { return }
         throw CommandFailure(
-            "node \(lacking.listed) is in the cluster and not in \(layout.path): a backup needs the data of every node on "
-                + "this machine, and --config with a file that names them all")
+            "node \(lacking.listed) is in the cluster and not in \(layout.path): a backup needs the data of every node "
+                + "on this machine, and --config with a file that names them all")
     }
 
     /// What to copy, and where to below the target.

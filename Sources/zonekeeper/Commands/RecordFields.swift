@@ -123,7 +123,7 @@ extension FieldArgument.Source {
 struct FieldsObject: Hashable {
     /// Nil where the object has none.
     let recordName: String?
-    /// The record's parent, as a record of Web Services has it; nil where there is none.
+    /// The record's parent, as a record of Web Services has it; nil where it has no parent.
     let parent: JSONValue?
     /// Each in the protocol's form.
     let fields: JSONValue

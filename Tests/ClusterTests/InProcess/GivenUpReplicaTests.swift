@@ -13,9 +13,17 @@ import Testing
 extension WaitingClusterSuites {
     @Suite("A replica that is not wanted any more")
     struct GivenUpReplicaTests {
+        /// A node that changes no members by itself.
+        private func lone(on disk: any LogDisk = PosixDisk()) async throws -> TestCluster {
+            try await TestCluster.started(nodeCount: 1) { settings in
+                settings.membershipIntervalMilliseconds = 3_600_000
+                settings.log.disk = disk
+            }
+        }
+
         @Test("is given up in the end, where the disk first had no room to note that", .timeLimit(.minutes(1)))
         func givenUp() async throws {
-            let cluster = try await TestCluster.started(nodeCount: 1) { $0.membershipIntervalMilliseconds = 3_600_000 }
+            let cluster = try await lone()
             let node = try cluster.node(1)
             // Nothing can be noted in the folder's account where a folder has the name of its draft. The node may be
             // writing one just now.
@@ -37,10 +45,7 @@ extension WaitingClusterSuites {
         @Test("is gone for good before the folder says that a later one is there", .timeLimit(.minutes(1)))
         func goneForGood() async throws {
             let disk = OrderedDisk()
-            let cluster = try await TestCluster.started(nodeCount: 1) { settings in
-                settings.membershipIntervalMilliseconds = 3_600_000
-                settings.log.disk = disk
-            }
+            let cluster = try await lone(on: disk)
             let node = try cluster.node(1)
             let group = GroupID(2)
             try await node.keeper.release(group, damage: nil)
@@ -56,10 +61,7 @@ extension WaitingClusterSuites {
         @Test("keeps no start waiting where the disk has no room to remove it from the log", .timeLimit(.minutes(1)))
         func fullDiskAtStart() async throws {
             let disk = OrderedDisk()
-            let cluster = try await TestCluster.started(nodeCount: 1) { settings in
-                settings.membershipIntervalMilliseconds = 3_600_000
-                settings.log.disk = disk
-            }
+            let cluster = try await lone(on: disk)
             // As where the node was killed right after it had noted that.
             try cluster.node(1).folder.update { $0.giveUp(GroupID(2), at: 0) }
             await cluster.stop()
@@ -70,7 +72,7 @@ extension WaitingClusterSuites {
 
         @Test("members change by a map that is known to be the newest, and by no other", .timeLimit(.minutes(1)))
         func outdatedMap() async throws {
-            let cluster = try await TestCluster.started(nodeCount: 1) { $0.membershipIntervalMilliseconds = 3_600_000 }
+            let cluster = try await lone()
             let node = try cluster.node(1)
             let group = GroupID(1)
             _ = try await node.router.submit(.hashState, to: group, by: node.deadline())

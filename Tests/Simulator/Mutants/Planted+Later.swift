@@ -111,7 +111,7 @@ extension Mutant {
             "the grace of a replaced token begins anew with each later one",
             "Admission/Identity/SessionRotation.swift", "let passed = now - superseding.time",
             "let passed = now - PLANTED(memory.moments.last?.time ?? superseding.time, superseding.time)"),
-        // A node that was started anew accepts tokens that were replaced long before.
+        // A node that was started again accepts tokens that were replaced long before.
         Mutant(
             "a node that has heard nothing yet asks for the last moment only", "Service/Limits/SessionSpread.swift",
             "let since = heardAt ?? .min", "let since: Int64 = PLANTED(heardAt ?? now, heardAt ?? .min)"),
