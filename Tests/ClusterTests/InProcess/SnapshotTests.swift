@@ -15,7 +15,8 @@ import Testing
 extension WaitingClusterSuites {
     @Suite("A node that was away for longer than the log remembers")
     struct SnapshotTests {
-        @Test("is given a snapshot, ends up with the same state, and keeps it over a restart")
+        @Test(
+            "is given a snapshot, ends up with the same state, and keeps it over a restart", .timeLimit(.minutes(3)))
         func catchesUp() async throws {
             let cluster = try await TestCluster.started(nodeCount: 3) { Self.forget(&$0) }
             let (group, away) = try await leaveBehind(in: cluster)
@@ -23,10 +24,10 @@ extension WaitingClusterSuites {
             try await cluster.start([away])
             let hash = try await cluster.node(witness).router.submit(
                 .hashState, to: group, by: cluster.node(witness).deadline())
-            try await expect(hash, of: group, on: cluster.node(away))
+            try await yieldUntil { await isAt(hash, of: group, on: try cluster.node(away)) }
             await cluster.stop([away])
             try await cluster.start([away])
-            try await expect(hash, of: group, on: cluster.node(away))
+            try await yieldUntil { await isAt(hash, of: group, on: try cluster.node(away)) }
             try await cluster.shutDown()
         }
 
@@ -298,25 +299,14 @@ extension WaitingClusterSuites {
         /// Waits until the log has dropped the entries that the node that is away lacks.
         private func awaitCollection(of group: GroupID, on node: ClusterNode) async throws {
             let early = LogIndex(20)
-            for _ in 0..<5_000 {
-                if try node.log.entries(of: group, from: early, through: early, bytesMax: 1 << 20) == nil { return }
-                try await node.refreshDirectory()
+            try await yieldUntil {
+                try node.log.entries(of: group, from: early, through: early, bytesMax: 1 << 20) == nil
             }
-            Issue.record("the log still has entry \(early) of group \(group)")
         }
 
         /// Whether the node's replica has recorded the hash; its database may be exchanged just now.
         private func isAt(_ hash: [UInt8], of group: GroupID, on node: ClusterNode) async -> Bool {
             await ((try? node.stateHashes(of: group)) ?? []).contains { $0.hash == hash }
-        }
-
-        /// Waits until the node's replica has recorded the hash.
-        private func expect(_ hash: [UInt8], of group: GroupID, on node: ClusterNode) async throws {
-            for _ in 0..<2_000 {
-                if await isAt(hash, of: group, on: node) { return }
-                _ = try? await node.refreshDirectory()
-            }
-            Issue.record("the replica never came to the state of the others")
         }
     }
 }
