@@ -37,7 +37,7 @@ struct Mutant: Sendable {
         plantedInConsensus, plantedInLog, plantedInSnapshots, plantedInApply, plantedInMembership, plantedInDirectory,
         plantedInRecords, plantedInKeyValues, plantedInQuotas, plantedInRates, plantedInSessions, plantedInSchemas,
         plantedInAudit, plantedInAssets, plantedInSubscriptions, plantedInShares, plantedInTransport,
-        plantedInWebhooks, plantedLater,
+        plantedInWebhooks, plantedLater, plantedIndependently,
     ].flatMap(\.self)
 }
 
