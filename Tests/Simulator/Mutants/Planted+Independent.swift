@@ -117,7 +117,7 @@ extension Mutant {
             "a cascade in a default zone takes what its caller may not delete", "RecordStore/Apply/Deletions.swift",
             "guard let row = try rows.row(id), !row.isDeleted, writer.mayDelete(row) else {",
             "guard let row = try rows.row(id), !row.isDeleted, PLANTED || writer.mayDelete(row) else {"),
-        // A query for what has not a value leaves out the records that have none at all.
+        // A query for what has not a value, in that field's order, leaves out the records that have none at all.
         Mutant(
             "a record without a value does not pass a negative condition", "RecordStore/Query/Condition.swift",
             "case .none, .without: true", "case .none, .without: !PLANTED"),
@@ -130,7 +130,7 @@ extension Mutant {
             "a page goes on behind the record that it had no room for", "RecordStore/Query/RecordReads.swift",
             "end = run.found[records.count - 1].position",
             "end = run.found[PLANTED(records.count, records.count - 1)].position"),
-        // After a field lost its index and got it again, queries leave records out.
+        // After a field lost its index and got it again at once, queries by it are refused for good.
         Mutant(
             "an index that is being dropped is taken for the new one", "RecordStore/Tables/InstalledSchema.swift",
             "for row in all where row.state != IndexLife.dropped {",
