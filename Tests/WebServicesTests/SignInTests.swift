@@ -59,9 +59,10 @@ struct SignInTests {
         }
         #expect(try await world.admin("GET", "tokens?kind=sign-in")["tokens"]?.array == [])
         await service.audit.stop(service)
-        let told = try await world.admin("GET", "audit")["records"]?.array?.filter { $0["actor"] == "user ada" }
-        #expect(told?.map { $0["action"] } == ["session.begin", "sessions"], "\(told ?? [])")
-        #expect(told?.last?["count"] == 3)
+        let records = try await world.admin("GET", "audit")["records"]?.array
+        let told = records?.filter { $0["actor"]?.string == "user ada" }
+        #expect(told?.map { $0["action"]?.string } == ["session.begin", "sessions"], "\(told ?? [])")
+        #expect(told?.last?["count"] == .integer(3))
         try await world.node.stop()
     }
 
