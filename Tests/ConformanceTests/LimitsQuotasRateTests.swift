@@ -84,6 +84,32 @@ extension Conformance {
             #expect(refused.status == 429 && refused.code == "THROTTLED", "\(refused)")
         }
 
+        @Test(
+            "who asks for very many zones waits until they are paid for, and for ten does not",
+            arguments: ["zones/lookup", "changes/zone"])
+        func manyZones(action: String) async throws {
+            for (count, status) in [(10, 200), (200, 429)] {
+                let space = try await Self.space(.memory, requestsPerSecond: 1)
+                let zones = (0..<count).map { number -> JSONValue in
+                    let id: JSONValue = ["zoneName": .string("z\(number)")]
+                    return action == "zones/lookup" ? id : ["zoneID": id]
+                }
+                #expect(try await space.call(action, ["zones": .array(zones)]).items("zones").count == count)
+                let next = try await space.get("zones/list")
+                #expect(next.status == status, "\(count) zones: \(next)")
+            }
+        }
+
+        @Test("who sets very many preferences waits until they are paid for")
+        func manyPreferences() async throws {
+            for (count, status) in [(250, 200), (2_048, 429)] {
+                let space = try await Self.space(.memory, requestsPerSecond: 1_000_000, keyValues: 1)
+                #expect(try await space.set((0..<count).map { ("k\($0)", .null) }).status == 200)
+                let next = try await space.preferences("usage")
+                #expect(next.status == status, "\(count) writes: \(next)")
+            }
+        }
+
         @Test("preferences have a limit of their own", arguments: Door.allCases)
         func keyValues(door: Door) async throws {
             let space = try await Self.space(door, requestsPerSecond: 1, keyValues: 100_000)

@@ -84,6 +84,23 @@ struct AdministratorRoleTests {
         try await world.node.stop()
     }
 
+    @Test(
+        "a node is added only with a URL that clients can reach it by",
+        arguments: [
+            "db4", "http://db4.example.com:24000", "https://", "https://u:p@db4.example.com",
+            "https://db4.example.com:0", "https://db4.example.com/", "https://db4.example.com?x",
+            "https://" + String(repeating: "d", count: 300),
+        ])
+    func clientURL(url: String) async throws {
+        let world = try await ConsoleWorld()
+        for (path, old) in [("cluster/nodes", ""), ("cluster/replace", #""old": 1, "#)] {
+            let page = try await world.token(
+                "POST", path, #"{\#(old)"id": 4, "peerHost": "db4", "peerPort": 24100, "clientURL": "\#(url)"}"#)
+            #expect(page.status == 400 && page.json["reason"]?.string?.hasPrefix("clientURL: ") == true, "\(page)")
+        }
+        try await world.node.stop()
+    }
+
     @Test("a role for some containers does not tell which users exist; one for the cluster does")
     func userNames() async throws {
         let world = try await ConsoleWorld()
@@ -99,6 +116,32 @@ struct AdministratorRoleTests {
             }
             let page = try await world.token("GET", "\(path)&action=records/modify&database=private&user=nobody")
             #expect(page.status == 404, "\(path): \(page)")
+        }
+        try await world.node.stop()
+    }
+
+    @Test("a developer of some containers is answered alike of users without anything there and of none at all")
+    func userNamesForDevelopers() async throws {
+        let world = try await ConsoleWorld()
+        try await world.admin("POST", "users", #"{"name": "ada"}"#)
+        let place = "container=\(ConsoleWorld.container)"
+        let developer = try await world.member("dora", "developer", containers: #"["\#(ConsoleWorld.container)"]"#)
+        for (method, path, status) in [
+            ("GET", "subscriptions?\(place)&user=", 200), ("GET", "tokens?\(place)&user=", 200),
+            ("DELETE", "subscriptions?\(place)&id=s&database=private&user=", 404),
+            ("DELETE", "roles/members?\(place)&role=Moderator&user=", 404),
+        ] {
+            let known = try await world.browse(developer, method, path + "ada")
+            let unknown = try await world.browse(developer, method, path + "nobody")
+            #expect(known.status == status && unknown.status == status, "\(path): \(known) \(unknown)")
+            func told(_ page: SignInWorld.Page, _ name: String) -> [JSONValue?] {
+                [
+                    page.json["subscribers"], page.json["tokens"],
+                    (page.json["reason"]?.string).map { .string($0.replacing(name, with: "X")) },
+                ]
+            }
+            #expect(told(known, "ada") == told(unknown, "nobody"))
+            #expect(try await world.token(method, path + "nobody").status == 404)
         }
         try await world.node.stop()
     }

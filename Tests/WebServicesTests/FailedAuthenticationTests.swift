@@ -1,3 +1,4 @@
+import Admission
 import Directory
 import RecordModel
 import TestSupport
@@ -28,6 +29,28 @@ struct FailedAuthenticationTests {
             zone: ZoneKey(database: DatabaseKey(publicDataIn: key), name: ZoneKey.defaultZoneName),
             expires: service.now + AssetDownloadTicket.lifeMilliseconds)
         #expect(try await open(service.requireSecret().bytes(of: ticket)) == ticket)
+        try await world.node.stop()
+    }
+
+    @Test("what is refused there is not asked about in the directory first")
+    func notAsked() async throws {
+        let world = try await SignInWorld()
+        let service = world.node.recordService
+        let scope = RequestScope(
+            target: Target(container: SignInWorld.container, environment: .development, needsUser: true),
+            rate: .requests)
+        func identify(_ address: String) async throws -> AdmittedRequest {
+            let credentials = Credentials(apiToken: world.apiToken.secret, webAuthToken: "unknown")
+            let precheck = Precheck(directoryVersion: 0, apiToken: nil, rateLimit: 1)
+            return try await service.identification.identify(credentials, precheck, to: scope.target, address: address)
+        }
+        while (try? service.failedAuthentications.count(of: "192.0.2.1")) != nil {}
+        // That its container is gone is told once the directory was asked.
+        _ = try await world.admin("DELETE", "containers?name=\(SignInWorld.container)&confirm=\(SignInWorld.container)")
+        let gone = await #expect(throws: RequestFailure.self) { try await identify("192.0.2.2") }
+        #expect(gone?.error.code == .notFound)
+        let throttled = await #expect(throws: RequestFailure.self) { try await identify("192.0.2.1") }
+        #expect(throttled?.error.code == .throttled)
         try await world.node.stop()
     }
 }

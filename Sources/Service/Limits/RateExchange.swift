@@ -221,17 +221,22 @@ extension RateExchange {
         ).by(key.kind.rawValue, limit: limit, used: limit)
     }
 
-    /// What a request of many operations costs beyond its first token, where each is work of its own: a token for each
-    /// four after the first ten.
+    /// What a request of many operations, or for many zones, costs beyond its first token, where each is work of its
+    /// own: a token for each four after the first ten.
     static func tokens(forOperations count: Int) -> Int { max(0, count - 10) / 4 }
 
     /// Charges a request for what it costs beyond its first token. An administrator's are free, but for those of one
     /// who acts as a user.
     func charge(_ tokens: Int, to request: DatabaseRequest) {
-        let admitted = request.requester.admitted
+        let asked = AdmittedRequest(admitted: request.requester.admitted, directory: request.directory)
+        charge(tokens, of: .requests, in: request.key.container, to: asked)
+    }
+
+    /// - Parameter kind: the rate of which the request spent its first token, unless an administrator acts as the user.
+    func charge(_ tokens: Int, of kind: RateKind, in container: String, to request: AdmittedRequest) {
+        let admitted = request.admitted
         guard tokens > 0, !admitted.caller.isAdministrator else { return }
-        let isActing = admitted.administrator != nil
-        let key = RateKey(container: request.key.container, kind: isActing ? .acting : .requests)
+        let key = RateKey(container: container, kind: admitted.administrator == nil ? kind : .acting)
         let now = clock.now.nanoseconds
         limiters.limiter(key, now: now).charge(
             UInt64(tokens), to: admitted.debtor, limit: Self.limit(of: key, in: request.directory), now: now)

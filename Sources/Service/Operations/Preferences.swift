@@ -1,3 +1,4 @@
+import Admission
 package import Cluster
 import Directory
 package import KeyValueStore
@@ -73,6 +74,16 @@ package struct Preferences: WatchedFeed {
         case applied(versions: [ChangeTag?], usage: KeyValueUsage)
         /// Nothing was changed, because values were written meanwhile.
         case conflict([KeyValueConflict])
+    }
+
+    /// Writes for each token of the container's rate: one is looked up by its key, and written as a row and into two
+    /// indexes, each of which counts as a row of a save.
+    static let writesPerToken = Limits.rowsPerToken / 4
+
+    /// Spends what a batch of so many writes costs beyond one token.
+    package func pay(forWrites count: Int, of request: AdmittedRequest) {
+        service.peerExchange.rates.charge(
+            max(0, count - 1) / Self.writesPerToken, of: .keyValues, in: store.container, to: request)
     }
 
     /// Writes and deletes, all or nothing.

@@ -46,8 +46,8 @@ package struct Zones: Sendable {
         }
     }
 
-    /// Spends what a request of so many operations costs beyond one token: each is a command of its own.
-    package func pay(forOperations count: Int) {
+    /// Spends what a request of so many zones costs beyond one token: each is a command, or a read, of its own.
+    package func pay(forZones count: Int) {
         service.peerExchange.rates.charge(RateExchange.tokens(forOperations: count), to: request)
     }
 

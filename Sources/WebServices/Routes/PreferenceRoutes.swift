@@ -8,6 +8,7 @@ import Service
 struct PreferenceRoutes {
     var preferences: Preferences
     var call: WebCall
+    var asked: AdmittedRequest
     /// The request's body.
     var body: [UInt8]
     var deadline: Deadline
@@ -96,6 +97,7 @@ struct PreferenceRoutes {
 extension PreferenceRoutes {
     private func set(_ json: JSONValue) async throws(RequestFailure) -> Reply {
         let writes = try writes(json)
+        preferences.pay(forWrites: writes.count, of: asked)
         let written = try await preferences.set(
             writes, idempotencyKey: call.request.headers[WebCall.idempotencyKey], device: try text(json, "device"),
             by: deadline)

@@ -21,6 +21,7 @@ struct ZoneRoutes {
     /// `POST zones/lookup`.
     func lookUp() async throws(RequestFailure) -> Reply {
         let form = try call.form(ZonesLookupRequest.self)
+        zones.pay(forZones: form.zones.count)
         var writer = JSONWriter()
         writer.beginArray()
         for id in form.zones {
@@ -39,7 +40,7 @@ struct ZoneRoutes {
     func modify() async throws(RequestFailure) -> Reply {
         try zones.requireModifiable()
         let form = try call.form(ZonesModifyRequest.self)
-        zones.pay(forOperations: form.operations.count)
+        zones.pay(forZones: form.operations.count)
         var writer = JSONWriter()
         writer.beginArray()
         for (number, operation) in form.operations.enumerated() {
@@ -82,6 +83,9 @@ struct ChangeRoutes {
     func zones() async throws(RequestFailure) -> Reply {
         let form = try call.form(ZoneChangesRequestForm.self)
         call.note.about(zone: form.zones.first?.zoneID.name ?? "")
+        // Those for which the answer has no room cost nothing: they are asked for again.
+        var read = 0
+        defer { Zones(service, call.request).pay(forZones: read) }
         var writer = JSONWriter()
         writer.beginArray()
         for item in form.zones {
@@ -93,6 +97,7 @@ struct ChangeRoutes {
                             .tryAgainLater, "the zones before this one filled the answer: ask for this one again",
                             retryAfterSeconds: 0))
                 }
+                read += 1
                 let page = try await feeds.zone(item)
                 call.note.note { $0.records += page.count }
                 writer.zoneChanges(id, records: page.records, moreComing: page.hasMore, syncToken: page.token)

@@ -177,7 +177,8 @@ extension WebResponder {
             case .keyValues(let action):
                 let preferences = Preferences(context.service, admitted.store(in: route.target))
                 return try await PreferenceRoutes(
-                    preferences: preferences, call: call, body: admitted.body, deadline: admitted.deadline
+                    preferences: preferences, call: call, asked: admitted.context, body: admitted.body,
+                    deadline: admitted.deadline
                 ).respond(to: action) { stream(of: $0, call, route, admitted, limit: $1) }
             case .notifications(let action):
                 return try await NotificationRoutes(context.service, call, admitted, route)

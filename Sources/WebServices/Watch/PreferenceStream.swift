@@ -25,7 +25,7 @@ struct PreferenceStream: Sendable {
     /// A store is looked at after so many heartbeats though nothing rang: this node's replica may stand still.
     static let heartbeatsPerLook = 4
     /// Then the client is to come again: what it showed when it began is not trusted for ever.
-    static let secondsMax: UInt64 = 3_600
+    var secondsMax: UInt64 = 3_600
 
     private var service: RecordService { watch.service }
     private var now: UInt64 { service.watches.now }
@@ -109,7 +109,7 @@ struct PreferenceStream: Sendable {
     ) async throws(StreamEnd) {
         var token = token
         var page = first
-        var progress = Progress(end: now + Self.nanoseconds(Self.secondsMax))
+        var progress = Progress(end: now + Self.nanoseconds(secondsMax))
         while true {
             // A page that only moves the token keeps a client's place from growing too old.
             if !page.isEmpty || page.token != token {
@@ -117,6 +117,9 @@ struct PreferenceStream: Sendable {
                 token = page.token
             }
             if !page.hasMore { try await waitForChange(ticket, &writer, &progress) }
+            guard now < progress.end else {
+                throw .later("the stream is \(secondsMax) s old; go on with a new one", seconds: 0)
+            }
             page = try await patiently(&writer, &progress) { () throws(RequestFailure) in
                 service.watches.begin(ticket)
                 return try await watch.look(since: token)
@@ -153,9 +156,6 @@ struct PreferenceStream: Sendable {
                 }
             }
             try await requireCaller(&writer, &progress)
-            guard now < progress.end else {
-                throw .later("the stream is \(Self.secondsMax) s old; go on with a new one", seconds: 0)
-            }
             try await beat(&writer, &progress)
         }
     }
