@@ -259,6 +259,8 @@ package final class ClusterNode: Sendable {
         for task in running.tasks { await task.value }
         _ = try? await lane.eventLoop.submit { [lane] in lane.context.stop() }.get()
         _ = try? await transport.shutdown().get()
+        // Gives up a copy that is being made: checkpoints would wait for it.
+        await pools.snapshots.stop()
         for worker in workers { worker.stop() }
         running.checkpoints?.stop()
         checkpointer.checkpointAll()

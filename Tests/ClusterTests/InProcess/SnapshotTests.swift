@@ -167,6 +167,33 @@ extension WaitingClusterSuites {
             try await cluster.shutDown()
         }
 
+        @Test("a node that stops gives up the copies and hashes that it is making", .timeLimit(.minutes(1)))
+        func stopsBesideCopy() async throws {
+            let cluster = try await TestCluster.started(nodeCount: 1)
+            let node = try cluster.node(1)
+            let database = try #require(node.holdings[GroupID(1)]).database
+            let path = cluster.dataPath(1) + "/copy"
+            let isUnderway = Monitor(false)
+            let copy = Task { [pool = node.pools.snapshots] in
+                try await pool.run {
+                    try OutgoingSnapshot(copying: database, to: path, id: 1) {
+                        isUnderway.update { $0 = true }
+                        // As large as it takes.
+                        while pool.isActive { sched_yield() }
+                        return false
+                    }
+                }
+            }
+            try await yieldUntil { isUnderway.withLock(\.self) }
+            await cluster.stop()
+            await #expect(throws: CancellationError.self) { _ = try await copy.value }
+            #expect(!FileManager.default.fileExists(atPath: path))
+            #expect(throws: CancellationError.self) {
+                try FileHash.ofFile(at: ReplicaOpening.databasePath(of: GroupID(1), in: cluster.dataPath(1))) { false }
+            }
+            try await cluster.shutDown()
+        }
+
         @Test("what readers kept of the old database's write-ahead log is not laid over an installed snapshot")
         func keptFrames() async throws {
             try await TemporaryFolder.with { folder in
