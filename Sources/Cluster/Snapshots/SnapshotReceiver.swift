@@ -162,7 +162,7 @@ enum SnapshotInstall {
     /// Calling it again after a failure half-way is safe.
     static func replaceDatabase(
         at path: String, by newPath: String, mark: SnapshotMark, old: ShardDatabase, options: ShardDatabaseOptions,
-        on disk: any LogDisk = PosixDisk()
+        on disk: any LogDisk
     ) throws -> ShardDatabase {
         let files = FileManager.default
         let folder = URL(filePath: path).deletingLastPathComponent().path
