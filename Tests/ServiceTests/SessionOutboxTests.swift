@@ -68,6 +68,34 @@ struct SessionOutboxTests {
         #expect(pair.tell(now: 62_000) == [.wantsSessions(within: 60_000 + 10_000)])
     }
 
+    @Test("an answer to what was asked before a second gap leaves that to be asked for")
+    func answerBeforeSecondGap() {
+        let answer = SessionNews(uses: [], boot: 0, number: 0, isLast: true)
+        var pair = settled(at: 1_000)
+        #expect(pair.tell(now: 2_000) == [])
+        #expect(pair.tell(now: 3_000, isLost: true) == [])
+        #expect(pair.tell(now: 4_000) == [.wantsSessions(within: 2_000 + 10_000)])
+        #expect(pair.tell(now: 5_000, isLost: true) == [])
+        for case .sessions(let news) in pair.one.next(now: 6_000) { pair.two.heard(news, now: 6_000) }
+        pair.two.heard(answer, now: 6_010)
+        #expect(pair.two.next(now: 6_020).contains(.wantsSessions(within: 4_020 + 10_000)))
+        pair.two.heard(answer, now: 6_500)
+        #expect(pair.tell(now: 20_000) == [])
+    }
+
+    @Test("an answer that is lost keeps no later one from counting")
+    func lostAnswer() {
+        var pair = settled(at: 1_000)
+        #expect(pair.tell(now: 2_000) == [])
+        for lost in [3_000, 5_000] as [Int64] {
+            #expect(pair.tell(now: lost, isLost: true) == [])
+            #expect(pair.tell(now: lost + 1_000).count == 1)
+        }
+        #expect(pair.tell(now: 9_000) == [.wantsSessions(within: 7_000 + 10_000)])
+        pair.two.heard(SessionNews(uses: [], boot: 0, number: 0, isLast: true), now: 9_100)
+        #expect(pair.tell(now: 20_000) == [])
+    }
+
     @Test("a node that restarted begins its numbers anew, and is asked for what it may have told before")
     func restart() {
         var pair = settled(at: 1_000)

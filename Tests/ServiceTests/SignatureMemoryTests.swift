@@ -15,7 +15,8 @@ struct SignatureMemoryTests {
         let der = try P256.Signing.PrivateKey().signature(for: [UInt8(second % 256)]).derRepresentation
         return try #require(
             try RequestSignature(
-                keyID: String(repeating: "0", count: 64), date: String(format: "2026-01-01T00:00:%02dZ", second),
+                keyID: String(repeating: "0", count: 64),
+                date: String(format: "2026-01-01T00:%02d:%02dZ", second / 60, second % 60),
                 signature: der.base64EncodedString()))
     }
 
@@ -64,6 +65,26 @@ struct SignatureMemoryTests {
         #expect(ask(memory, try signature(20), lead(2, since: 12, at: 22), second: 3_622) == .tooOld)
         #expect(ask(memory, used, lead(3, since: 30, at: 33), second: 33) == .tooOld)
         #expect(ask(memory, try signature(32), lead(3, since: 30, at: 33), second: 33) == .new)
+    }
+
+    @Test("a clock that came right keeps signatures out for a window, also where no other node ever leads")
+    func cameRight() throws {
+        let memory = SignatureMemory()
+        func ask(_ dated: Int, at second: UInt64, ahead: Int64 = 0) throws -> ReplayGuard.Verdict {
+            self.ask(
+                memory, try signature(dated), lead(1, since: 12, at: second), second: Int64(second) + ahead,
+                isAlone: true)
+        }
+        #expect(try ask(15, at: 20, ahead: 3_600) == .tooOld)
+        #expect(try ask(22, at: 23) == .tooOld)
+        #expect(try ask(600, at: 622) == .tooOld)
+        #expect(try ask(620, at: 623) == .new)
+        #expect(try ask(12, at: 624) == .tooOld)
+        // Behind for less than that lets nothing in that was dated before the lead began.
+        #expect(try ask(1, at: 700, ahead: -695) == .tooOld)
+        #expect(try ask(2, at: 1_200, ahead: -1_195) == .tooOld)
+        #expect(try ask(1_250, at: 1_260) == .new)
+        #expect(try ask(3, at: 1_320, ahead: -1_310) == .tooOld)
     }
 
     @Test("a node that is alone refuses what is dated before its own start only")

@@ -209,6 +209,24 @@ final class ShardDatabaseTests {
         try database.close()
     }
 
+    @Test("a copy that is not wanted any more is given up between two pieces, and leaves no file")
+    func abandonedCopy() throws {
+        let database = try open()
+        try database.write { try $0.execute(sql: "INSERT INTO t VALUES (NULL, zeroblob(3000000))") }
+        var pieces = 0
+        #expect(throws: CancellationError.self) {
+            try database.copy(to: self.folder + "/copy") {
+                pieces += 1
+                return pieces < 3
+            }
+        }
+        #expect(pieces == 3)
+        #expect(!FileManager.default.fileExists(atPath: folder + "/copy"))
+        try database.copy(to: folder + "/copy")
+        #expect(try count(folder + "/copy") == 1)
+        try database.close()
+    }
+
     @Test("after a sync that failed no checkpoint is believed, and nothing is lost by it")
     func failedSync() throws {
         try FaultyFiles.prepare()

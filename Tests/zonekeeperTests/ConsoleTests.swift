@@ -16,6 +16,25 @@ struct ConsoleTests {
         #expect(table.text == "A   LONG     C\nxx  y        z\n    yyyyy q")
     }
 
+    @Test("A browser is told of a link by a file that only this user can read")
+    func consolePage() throws {
+        let folder = NSTemporaryDirectory() + "console-\(UUID().uuidString)"
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        var paths: Set<String> = []
+        for secret in ["s1", "s2"] {
+            let link = "https://localhost/console/?a=\"1\"&b#link=\(secret)"
+            let path = try ConsoleOpenCommand.page(to: link, in: folder)
+            paths.insert(path)
+            #expect(path.hasPrefix(folder + "/") && !path.contains(secret))
+            let text = try String(contentsOfFile: path, encoding: .utf8)
+            let place = "https://localhost/console/?a=&quot;1&quot;&amp;b#link=\(secret)"
+            #expect(text.contains("http-equiv=\"refresh\" content=\"0; url=\(place)\""))
+            #expect(try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int == 0o600)
+        }
+        #expect(paths.count == 1, "one takes the place of the other")
+    }
+
     @Test("Control characters do not reach the terminal")
     func controls() {
         var table = Table("NAME", "MORE")

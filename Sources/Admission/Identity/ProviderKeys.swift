@@ -90,10 +90,12 @@ package struct ProviderKeys: Sendable {
     }
 
     /// Whether the set has the key that an identity token names. Where not, the provider may have changed its keys:
-    /// read the set again, once, before `IdentityToken.verify` is believed. False for what is no token, too.
+    /// read the set again, once, before `IdentityToken.verify` is believed. False for what is no token, and for a token
+    /// that names none, as it may where the provider has one key (OpenID Connect Core, 10.1): that may be another one
+    /// by now.
     package func hasKey(for idToken: String) -> Bool {
         guard let header = try? IdentityToken.parts(of: idToken).header else { return false }
-        return key(id: header.keyID, algorithm: header.algorithm) != nil
+        return header.keyID != nil && key(id: header.keyID, algorithm: header.algorithm) != nil
     }
 
     /// The key for a token's header; without an id, the only key for the algorithm.

@@ -5,8 +5,8 @@ import Synchronization
 ///
 /// Knows a signature by its number r, not by its bytes: of a good signature anyone can make one other good one, with
 /// the same r. Remembers a signature for as long as its date is fresh. Where there are more than `signaturesMax`, those
-/// with the oldest dates are forgotten, and whatever is dated as early as they were is refused from then on: memory is
-/// bounded, and a replay never gets through.
+/// with the oldest dates are forgotten, and whatever is dated as they were is refused from then on: memory is bounded,
+/// and a replay never gets through.
 ///
 /// One leader's memory. What earlier leaders let through it does not know; so it lets through no date of theirs
 /// (`begin`), and no date that is still to come, which would outlive the one who remembers it. Thread-safe.
@@ -17,8 +17,8 @@ package final class ReplayGuard: Sendable {
         case new
         /// Used before: a replay.
         case used
-        /// Dated in another leader's time, or as early as forgotten signatures: it may be new or used. The request must
-        /// be signed again.
+        /// Dated in another leader's time, or as forgotten signatures were: it may be new or used. The request must be
+        /// signed again.
         case tooOld
         /// Dated so far ahead; nothing was remembered. Ask again then.
         case ahead(milliseconds: Int64)
@@ -34,13 +34,18 @@ package final class ReplayGuard: Sendable {
         /// By date, in steps of `step`, with who asked.
         var seen: [Int64: [Fingerprint: UInt64]] = [:]
         var count = 0
-        /// Dates in this step and before are refused.
+        /// The steps of which signatures were forgotten: dates in them are refused. A clock that was ahead leaves some
+        /// that are still to come, and those before them stay good.
+        var forgotten: Set<Int64> = []
+        /// Dates in this step and before are refused, because too many were forgotten to know them one by one.
         var floor = Int64.min
         /// Dates up to this one are refused.
         var begun = Int64.min
     }
 
     private static let step: Int64 = 30_000
+    /// A day.
+    private static let forgottenMax = 2_880
 
     private let window: Int64
     private let countMax: Int
@@ -57,12 +62,8 @@ package final class ReplayGuard: Sendable {
 
     /// Begins to answer for all: whatever is dated until `time` may have been let through by another, and is refused.
     ///
-    /// - Parameters:
-    ///   - time: milliseconds since 1970. A date of whole seconds counts as the second's beginning.
-    ///   - isNew: false where the time of the same beginning is told again; of several the latest counts.
-    package func begin(at time: Int64, isNew: Bool = true) {
-        state.withLock { $0.begun = isNew ? time : max($0.begun, time) }
-    }
+    /// - Parameter time: milliseconds since 1970. A date of whole seconds counts as the second's beginning.
+    package func begin(at time: Int64) { state.withLock { $0.begun = time } }
 
     /// Judges a verified signature, and remembers it if it is new.
     ///
@@ -78,7 +79,9 @@ package final class ReplayGuard: Sendable {
         return state.withLock { state in
             forgetExpired(&state, now: now)
             if let asker = state.seen[slot]?[fingerprint] { return asker == nonce ? .new : .used }
-            guard signature.time > state.begun, slot > state.floor else { return .tooOld }
+            guard signature.time > state.begun, slot > state.floor, !state.forgotten.contains(slot) else {
+                return .tooOld
+            }
             guard signature.time <= now else { return .ahead(milliseconds: signature.time - now) }
             state.seen[slot, default: [:]][fingerprint] = nonce
             state.count += 1
@@ -93,28 +96,23 @@ package final class ReplayGuard: Sendable {
     private func forgetExpired(_ state: inout State, now: Int64) {
         // A signature of the last moment of its step is fresh for the window after that.
         let last = Self.slot(of: now.subtractingReportingOverflow(window).partialValue) - 1
-        // Not up to `last` itself: by a clock that is ahead for a moment all would be refused until that time comes.
-        for slot in state.seen.keys where slot <= last {
-            state.floor = max(state.floor, slot)
-            forget(slot, &state)
-        }
+        // Not all up to `last`: by a clock that is ahead for a moment all would be refused until that time comes.
+        for slot in state.seen.keys where slot <= last { forget(slot, &state) }
     }
 
     private func forgetOldest(_ state: inout State, besides slot: Int64) {
-        while state.count > countMax, let oldest = state.seen.keys.min(), oldest != slot {
-            state.floor = max(state.floor, oldest)
-            forget(oldest, &state)
-        }
-        // All that is left are of one step: it is refused as a whole from now on, the one that came last was let
+        while state.count > countMax, let oldest = state.seen.keys.min(), oldest != slot { forget(oldest, &state) }
+        // The step of the one that came last is the oldest: it is refused as a whole from now on, this one was let
         // through.
-        if state.count > countMax {
-            state.floor = max(state.floor, slot)
-            forget(slot, &state)
-        }
+        if state.count > countMax { forget(slot, &state) }
     }
 
     private func forget(_ slot: Int64, _ state: inout State) {
         state.count -= state.seen.removeValue(forKey: slot)?.count ?? 0
+        state.forgotten.insert(slot)
+        guard state.forgotten.count > Self.forgottenMax, let oldest = state.forgotten.min() else { return }
+        state.forgotten.remove(oldest)
+        state.floor = max(state.floor, oldest)
     }
 
     private static func slot(of time: Int64) -> Int64 {

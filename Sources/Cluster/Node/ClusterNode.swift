@@ -259,6 +259,8 @@ package final class ClusterNode: Sendable {
         for task in running.tasks { await task.value }
         _ = try? await lane.eventLoop.submit { [lane] in lane.context.stop() }.get()
         _ = try? await transport.shutdown().get()
+        // Gives up a copy that is being made: checkpoints would wait for it.
+        await pools.snapshots.stop()
         for worker in workers { worker.stop() }
         running.checkpoints?.stop()
         checkpointer.checkpointAll()
@@ -328,6 +330,12 @@ extension ClusterNode {
 }
 
 extension ClusterMap {
+    /// The cluster's map as the directory's database of a node that does not run has it; nil where it has none yet.
+    /// - Throws: where the file is no directory's database, or cannot be read.
+    package static func ofStopped(_ path: String) throws -> ClusterMap? {
+        try SnapshotInstall.read(path) { try installed(in: $0) }
+    }
+
     /// How many shards there are is decided when the cluster is made; a configuration that says otherwise would look
     /// for zones where they are not. Who is in it, and where replicas are, the directory knows.
     func requireShards(of configured: ClusterMap) throws {

@@ -43,6 +43,7 @@ package final class BlockingPool: Sendable {
         var running: [String: Int] = [:]
         var runningCount = 0
         var lastID: UInt64 = 0
+        var isStopped = false
         /// Whose work ended last. An owner that asks for one thing after another is found here in between.
         var recent: [String] = []
         private static let recentMax = 8
@@ -95,6 +96,9 @@ package final class BlockingPool: Sendable {
     /// Work on the threads, and waiting.
     package var load: (running: Int, waiting: Int) { state.withLock { ($0.runningCount, $0.queue.count) } }
 
+    /// False from the beginning of `stop` on: work that takes long asks, and gives up.
+    package var isActive: Bool { state.withLock { !$0.isStopped } }
+
     /// Has work done in its turn: with true on one of the threads; with false, anywhere, when the pool is stopped.
     /// - Throws: where as much waits as may, of the owner or in all. Then it is not done.
     package func submit(for owner: String = "", _ work: @escaping Work) throws(QueueFull) {
@@ -131,6 +135,7 @@ package final class BlockingPool: Sendable {
     /// Drops what waits, and waits for the end of what runs.
     package func stop() async {
         let dropped = state.withLock { state in
+            state.isStopped = true
             let works = state.waiting.keys.sorted().compactMap { state.waiting[$0] }
             state.waiting = [:]
             state.queue = FairQueue(lineMax: bounds.waitingOfOneMax, totalMax: bounds.waitingMax)
@@ -181,13 +186,13 @@ struct WorkPools: Sendable {
         assets = pool(BlockingPool.Bounds(threads: 2, waitingMax: 1_024))
     }
 
+    /// Stops all but the thread for snapshots, which ends before: what is done at a stop would wait for a copy.
     func stop() async {
         await reads.stop()
         await directory.stop()
         await accounts.stop()
         await passwords.stop()
         await upkeep.stop()
-        await snapshots.stop()
         await assets.stop()
     }
 }

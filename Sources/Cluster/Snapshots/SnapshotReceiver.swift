@@ -44,7 +44,10 @@ struct SnapshotReceiver: Sendable {
         do {
             try context.settings.requireRoom(for: chunk.totalBytes - min(chunk.offset, chunk.totalBytes))
             let size = try IncomingSnapshot.write(chunk, to: path)
-            if size == chunk.totalBytes { try IncomingSnapshot.check(chunk, at: path, context.settings.featureLevels) }
+            if size == chunk.totalBytes {
+                let pool = context.pools.snapshots
+                try IncomingSnapshot.check(chunk, at: path, context.settings.featureLevels) { pool.isActive }
+            }
             return size
         } catch {
             try? FileManager.default.removeItem(atPath: path)
@@ -130,9 +133,10 @@ enum IncomingSnapshot {
     }
 
     static func check(
-        _ chunk: SnapshotChunk, at path: String, _ supported: ClosedRange<FeatureLevel>
+        _ chunk: SnapshotChunk, at path: String, _ supported: ClosedRange<FeatureLevel>,
+        while isWanted: () -> Bool = { true }
     ) throws {
-        let (bytes, hash) = try FileHash.ofFile(at: path)
+        let (bytes, hash) = try FileHash.ofFile(at: path, while: isWanted)
         guard bytes == chunk.totalBytes, hash == chunk.fileHash else {
             throw StorageMismatch("the received snapshot does not have the hash its sender gave")
         }
@@ -158,7 +162,7 @@ enum SnapshotInstall {
     /// Calling it again after a failure half-way is safe.
     static func replaceDatabase(
         at path: String, by newPath: String, mark: SnapshotMark, old: ShardDatabase, options: ShardDatabaseOptions,
-        on disk: any LogDisk = PosixDisk()
+        on disk: any LogDisk
     ) throws -> ShardDatabase {
         let files = FileManager.default
         let folder = URL(filePath: path).deletingLastPathComponent().path

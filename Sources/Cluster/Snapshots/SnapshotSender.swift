@@ -119,9 +119,9 @@ struct SnapshotDelivery: Sendable {
         try await announce(database, present)
         let path = "\(settings.dataPath)/snapshots/\(group)-\(follower)-out.sqlite"
         defer { try? FileManager.default.removeItem(atPath: path) }
-        let snapshot = try await pool.run { [settings] in
+        let snapshot = try await pool.run { [settings, pool] in
             try settings.requireRoom(for: try database.read { try ShardDatabase.fileBytes(of: $0) })
-            return try OutgoingSnapshot(copying: database, to: path, id: id)
+            return try OutgoingSnapshot(copying: database, to: path, id: id) { pool.isActive }
         }
         // The term after the copy, which may have entries of a later one than that in which it was asked for.
         guard let term = try await term() else { return nil }
@@ -203,13 +203,16 @@ struct OutgoingSnapshot: Sendable {
     let totalBytes: UInt64
     let fileHash: [UInt8]
 
-    init(copying database: ShardDatabase, to path: String, id: UInt64) throws {
+    /// - Throws: `CancellationError` once it is not wanted any more, and what `ShardDatabase.copy` throws.
+    init(
+        copying database: ShardDatabase, to path: String, id: UInt64, while isWanted: () -> Bool = { true }
+    ) throws {
         try? FileManager.default.removeItem(atPath: path)
-        try database.copy(to: path)
+        try database.copy(to: path, while: isWanted)
         self.path = path
         self.id = id
         mark = try SnapshotInstall.mark(ofFileAt: path)
-        (totalBytes, fileHash) = try FileHash.ofFile(at: path)
+        (totalBytes, fileHash) = try FileHash.ofFile(at: path, while: isWanted)
     }
 
     func bytes(at offset: UInt64, count: Int) throws -> [UInt8] {
@@ -226,12 +229,16 @@ struct OutgoingSnapshot: Sendable {
 
 enum FileHash {
     /// A file's size and SHA-256, read in pieces.
-    static func ofFile(at path: String) throws -> (bytes: UInt64, hash: [UInt8]) {
+    /// - Throws: `CancellationError` once it is not wanted any more.
+    static func ofFile(
+        at path: String, while isWanted: () -> Bool = { true }
+    ) throws -> (bytes: UInt64, hash: [UInt8]) {
         let handle = try FileHandle(forReadingFrom: URL(filePath: path))
         defer { try? handle.close() }
         var hasher = SHA256()
         var total: UInt64 = 0
         while let data = try handle.read(upToCount: 1 << 20), !data.isEmpty {
+            guard isWanted() else { throw CancellationError() }
             hasher.update(data: data)
             total += UInt64(data.count)
         }

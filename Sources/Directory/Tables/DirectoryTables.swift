@@ -304,13 +304,6 @@ extension DirectoryTables {
 }
 
 extension ClusterMap {
-    /// The cluster's map as the database of a node that does not run has it; nil where it has none yet. Nothing is
-    /// written.
-    /// - Throws: where the file is no directory's database, or cannot be read.
-    package static func ofStopped(_ path: String) throws -> ClusterMap? {
-        var configuration = Configuration()
-        configuration.readonly = true
-        let database = try DatabaseQueue(path: path, configuration: configuration)
-        return try database.read { try MapRow(db: $0).installed }
-    }
+    /// The cluster's map as a directory's database has it; nil where it has none yet.
+    package static func installed(in db: Database) throws -> ClusterMap? { try MapRow(db: db).installed }
 }

@@ -194,6 +194,8 @@ struct SessionOutbox: Sendable {
     /// Since when something may have been missed; nil: nothing was.
     private var missingSince: Int64?
     private var askedAt: Int64?
+    /// Answers that may be underway to questions from before the last gap: they tell nothing of that.
+    private var outdatedAnswers = 0
 
     /// - Parameter boot: random, not 0.
     init(boot: UInt64) { self.boot = boot }
@@ -222,6 +224,7 @@ struct SessionOutbox: Sendable {
             messages.append(.sessions(SessionNews(uses: uses, boot: boot, number: number)))
         }
         if let missingSince, askedAt.map({ now - $0 >= Self.answerMilliseconds }) ?? true {
+            if askedAt != nil { outdatedAnswers = 0 }
             askedAt = now
             let within = missingSince == .min ? Int64.max : now - missingSince + Self.marginMilliseconds
             messages.append(.wantsSessions(within: within))
@@ -232,7 +235,8 @@ struct SessionOutbox: Sendable {
     /// Takes note of what the other node told.
     mutating func heard(_ news: SessionNews, now: Int64) {
         guard news.number > 0 else {
-            if news.isLast { (missingSince, askedAt) = (nil, nil) }
+            guard news.isLast else { return }
+            if outdatedAnswers > 0 { outdatedAnswers -= 1 } else { (missingSince, askedAt) = (nil, nil) }
             return
         }
         let isSame = news.boot == heardBoot
@@ -242,6 +246,7 @@ struct SessionOutbox: Sendable {
             let since = heardAt ?? .min
             missingSince = min(missingSince ?? since, since)
             // An answer that is underway may have begun before.
+            if askedAt != nil { outdatedAnswers += 1 }
             askedAt = nil
         }
         (heardBoot, heardNumber, heardAt) = (news.boot, news.number, now)

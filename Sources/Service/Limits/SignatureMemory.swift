@@ -17,6 +17,30 @@ final class SignatureMemory: Sendable {
     private struct Memory: Sendable {
         var term: Term
         var replays: ReplayGuard
+        var beginning: Beginning
+    }
+
+    /// When a leadership began, by a clock that may be wrong for a moment.
+    ///
+    /// Of what the clock shows at different questions the latest counts: it may be behind now. Once it has shown an
+    /// earlier time for as long as a signature is fresh, that one counts: it was ahead before. A clock that was right,
+    /// and is then behind for so long, looks the same, and nothing tells the two apart.
+    private struct Beginning: Sendable {
+        /// Milliseconds since 1970.
+        private(set) var time: Int64
+        /// The latest of what was shown since, all of it earlier than `time`, and since when.
+        private var earlier: (time: Int64, since: MonotonicTime)?
+
+        init(_ time: Int64) { self.time = time }
+
+        mutating func show(_ shown: Int64, now: MonotonicTime) {
+            guard shown < time else { return self = Beginning(shown) }
+            let known = earlier ?? (shown, now)
+            earlier = (max(known.time, shown), known.since)
+            if now >= known.since.adding(milliseconds: UInt64(SignatureCheck.windowMilliseconds)) {
+                self = Beginning(max(known.time, shown))
+            }
+        }
     }
 
     private let memories = Mutex<[GroupID: Memory]>([:])
@@ -28,14 +52,17 @@ final class SignatureMemory: Sendable {
         _ signature: RequestSignature, nonce: UInt64, as leadership: Leadership, isAlone: Bool, now: Int64
     ) -> ReplayGuard.Verdict {
         let replays = memories.withLock { memories in
-            let memory = memories[leadership.group]
-            // What it remembers of an earlier term stays good.
-            let replays = memory?.replays ?? ReplayGuard(signaturesMax: Self.signaturesMax)
-            memories[leadership.group] = Memory(term: leadership.term, replays: replays)
             let since = leadership.now.nanoseconds - min(leadership.since.nanoseconds, leadership.now.nanoseconds)
             let begun = now - Int64(clamping: since / 1_000_000) + (isAlone ? 0 : Self.clockDifferenceMilliseconds)
-            // Each time: this node's clock may have been behind when it was asked first.
-            replays.begin(at: begun, isNew: memory?.term != leadership.term)
+            // What it remembers of an earlier term stays good.
+            let replays = memories[leadership.group]?.replays ?? ReplayGuard(signaturesMax: Self.signaturesMax)
+            var memory = Memory(term: leadership.term, replays: replays, beginning: Beginning(begun))
+            if let known = memories[leadership.group], known.term == leadership.term {
+                memory = known
+                memory.beginning.show(begun, now: leadership.now)
+            }
+            memories[leadership.group] = memory
+            replays.begin(at: memory.beginning.time)
             return replays
         }
         return replays.admit(signature, nonce: nonce, now: now)

@@ -82,6 +82,9 @@ package final class RaftLog: Sendable {
     /// submission made before has been completed; what was refused is then submitted again, in order.
     package func resume() { queue.resume() }
 
+    /// The disk that the log is on.
+    package var disk: any LogDisk { options.disk }
+
     /// Entries from the disk, contiguous from `first`; durable ones only.
     ///
     /// As many as fit in `bytesMax` bytes of log, at least one if there is one, none after `last` or the log's end.

@@ -15,13 +15,14 @@ enum DatabaseFileCopy {
     private static let chunkBytes = 1 << 20
 
     /// Copies to a new file, syncs it and checks its header; an unfinished copy is removed.
-    /// - Throws: `ShardDatabaseError`; `DatabaseError` where the database cannot be read.
-    static func copy(from db: Database, to destination: String) throws {
+    /// - Throws: `ShardDatabaseError`; `DatabaseError` where the database cannot be read; `CancellationError` where the
+    ///   copy is not wanted any more, which is asked before each piece.
+    static func copy(from db: Database, to destination: String, while isWanted: () -> Bool) throws {
         let output = open(destination, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard output >= 0 else { throw failure("open", destination) }
         do {
             defer { _ = close(output) }
-            let size = try copyAll(from: db, to: output, destination: destination)
+            let size = try copyAll(from: db, to: output, destination: destination, while: isWanted)
             guard fsync(output) == 0 else { throw failure("fsync", destination) }
             try check(destination, size: size)
         } catch {
@@ -30,7 +31,9 @@ enum DatabaseFileCopy {
         }
     }
 
-    private static func copyAll(from db: Database, to output: Int32, destination: String) throws -> Int {
+    private static func copyAll(
+        from db: Database, to output: Int32, destination: String, while isWanted: () -> Bool
+    ) throws -> Int {
         var file: UnsafeMutablePointer<sqlite3_file>?
         try check(sqlite3_file_control(db.sqliteConnection, "main", SQLITE_FCNTL_FILE_POINTER, &file))
         guard let file, let calls = file.pointee.pMethods?.pointee else {
@@ -41,6 +44,7 @@ enum DatabaseFileCopy {
         var buffer = [UInt8](repeating: 0, count: chunkBytes)
         var total = 0
         while total < Int(size) {
+            guard isWanted() else { throw CancellationError() }
             let count = min(chunkBytes, Int(size) - total)
             try check(calls.xRead(file, &buffer, CInt(count), sqlite3_int64(total)))
             var written = 0

@@ -195,13 +195,14 @@ package final class ShardDatabase: Sendable {
     /// checkpoint, and nothing but checkpoints writes to it, which wait until the copy is done. The folder is not
     /// synced.
     /// - Throws: `ShardDatabaseError.heldByReaders`, which a later try may not meet; `.system`, `.damagedCopy` and
-    ///   `.failedSync`; `DatabaseError` where the database cannot be read.
-    package func copy(to destination: String) throws {
+    ///   `.failedSync`; `DatabaseError` where the database cannot be read; `CancellationError` once it is not wanted any
+    ///   more. Then there is no file.
+    package func copy(to destination: String, while isWanted: () -> Bool = { true }) throws {
         copies.add(1, ordering: .relaxed)
         defer { copies.subtract(1, ordering: .relaxed) }
         try onCheckpointer { db in
             guard try checkpointBetweenWrites(db) else { throw ShardDatabaseError.heldByReaders }
-            try DatabaseFileCopy.copy(from: db, to: destination)
+            try DatabaseFileCopy.copy(from: db, to: destination, while: isWanted)
         }
     }
 

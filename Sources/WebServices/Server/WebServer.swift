@@ -35,6 +35,8 @@ package struct WebServer: Service {
     private let serve: @Sendable () async throws -> Void
     /// Ends what would keep its connection for as long as the client likes.
     private var onStop: @Sendable () -> Void = {}
+    /// Connections that are taken at once.
+    private let connectionsMax: Int
 
     /// - Parameter onListening: called once the port takes connections.
     /// - Throws: when the certificate or its key cannot be read.
@@ -50,8 +52,7 @@ package struct WebServer: Service {
             }
         ) { _ in await onListening() }
         context.metrics.follow(counters)
-        context.service.watches.fit(
-            toConnections: settings.limits.fitted(toDescriptors: OpenFiles.raiseLimit()).connectionsMax)
+        context.service.watches.fit(toConnections: connectionsMax)
         onStop = { [watches = context.service.watches] in watches.close() }
     }
 
@@ -67,6 +68,7 @@ package struct WebServer: Service {
         onListening: @escaping @Sendable (Int) async -> Void
     ) throws where Responder.Context: InitializableFromSource<ApplicationRequestContextSource> {
         let limits = settings.limits.fitted(toDescriptors: OpenFiles.raiseLimit())
+        connectionsMax = limits.connectionsMax
         if limits.connectionsMax < settings.limits.connectionsMax {
             logger.warning(
                 "only \(limits.connectionsMax) connections of clients are taken: the process may not open more files; raise its limit (ulimit -n) for \(settings.limits.connectionsMax)"

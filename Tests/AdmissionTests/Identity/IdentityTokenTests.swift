@@ -138,7 +138,7 @@ struct IdentityTokenTests {
     func noKeyID() async throws {
         let token = try provider.token(
             header: #"{"alg":"ES384"}"#, payload: TestProvider.payload(), algorithm: "ES384")
-        #expect(keys.hasKey(for: token))
+        #expect(!keys.hasKey(for: token), "the provider may have another key by now")
         #expect(await refusal(of: token) == nil)
     }
 

@@ -17,8 +17,8 @@ struct ReplayTests {
     ) throws -> RequestSignature {
         let raw = (0..<64).map { _ in UInt8.random(in: 1...127, using: &generator) }
         let der = try P256.Signing.ECDSASignature(rawRepresentation: raw).derRepresentation
-        let (hour, minute) = (second / 3600, second / 60 % 60)
-        let date = String(format: "2016-01-25T%02d:%02d:%02dZ", hour, minute, second % 60)
+        let (day, hour, minute) = (25 + second / 86_400, second / 3600 % 24, second / 60 % 60)
+        let date = String(format: "2016-01-%02dT%02d:%02d:%02dZ", day, hour, minute, second % 60)
         return try #require(
             try RequestSignature(
                 keyID: String(repeating: "0", count: 64), date: date, signature: der.base64EncodedString()))
@@ -160,6 +160,41 @@ struct ReplayTests {
             }
         }
         #expect(admitted.count > 300, "\(refusedCount) refused")
+    }
+
+    @Test("what a clock that was ahead let through and forgot keeps nothing out but the same again")
+    func forgottenAhead() throws {
+        var generator = SplitMix64(seed: 1)
+        let replays = ReplayGuard(windowMilliseconds: 600_000)
+        let ahead = try Self.signature(&generator, second: 7200)
+        #expect(replays.admit(ahead, nonce: 1, now: Self.midnight + 7_200_000) == .new)
+        let last = try Self.signature(&generator, second: 8500)
+        #expect(replays.admit(last, nonce: 1, now: Self.midnight + 8_500_000) == .new)
+        #expect(replays.signatureCount == 1, "the first is forgotten")
+        // An hour and a half was too much.
+        let now = Self.midnight + 3_100_000
+        #expect(replays.admit(try Self.signature(&generator, second: 3090), nonce: 1, now: now) == .new)
+        for signature in [ahead, last] {
+            #expect(replays.admit(signature, nonce: 2, now: Self.midnight + 8_600_000) != .new)
+        }
+    }
+
+    @Test("however many steps were forgotten, no signature of theirs is let through again")
+    func forgottenSteps() throws {
+        var generator = SplitMix64(seed: 1)
+        let replays = ReplayGuard(signaturesMax: 1)
+        var admitted: [RequestSignature] = []
+        for second in stride(from: 0, to: 90_000, by: 30) {
+            let signature = try Self.signature(&generator, second: second)
+            if replays.admit(signature, nonce: 1, now: Self.midnight + Int64(second) * 1000) == .new {
+                admitted.append(signature)
+            }
+        }
+        #expect(admitted.count == 3000)
+        let now = Self.midnight + 90_000_000
+        for old in [admitted[0], admitted[200], admitted[2998]] {
+            #expect(replays.admit(old, nonce: 2, now: now) != .new)
+        }
     }
 
     @Test("what was dated before a leader began is to be signed anew, and is not called a replay")

@@ -1,5 +1,7 @@
+import Directory
 import Foundation
 import GRDB
+import Logging
 import NIOCore
 import PeerTransport
 import RaftCore
@@ -167,6 +169,33 @@ extension WaitingClusterSuites {
             try await cluster.shutDown()
         }
 
+        @Test("a node that stops gives up the copies and hashes that it is making", .timeLimit(.minutes(1)))
+        func stopsBesideCopy() async throws {
+            let cluster = try await TestCluster.started(nodeCount: 1)
+            let node = try cluster.node(1)
+            let database = try #require(node.holdings[GroupID(1)]).database
+            let path = cluster.dataPath(1) + "/copy"
+            let isUnderway = Monitor(false)
+            let copy = Task { [pool = node.pools.snapshots] in
+                try await pool.run {
+                    try OutgoingSnapshot(copying: database, to: path, id: 1) {
+                        isUnderway.update { $0 = true }
+                        // As large as it takes.
+                        while pool.isActive { sched_yield() }
+                        return false
+                    }
+                }
+            }
+            try await yieldUntil { isUnderway.withLock(\.self) }
+            await cluster.stop()
+            await #expect(throws: CancellationError.self) { _ = try await copy.value }
+            #expect(!FileManager.default.fileExists(atPath: path))
+            #expect(throws: CancellationError.self) {
+                try FileHash.ofFile(at: ReplicaOpening.databasePath(of: GroupID(1), in: cluster.dataPath(1))) { false }
+            }
+            try await cluster.shutDown()
+        }
+
         @Test("what readers kept of the old database's write-ahead log is not laid over an installed snapshot")
         func keptFrames() async throws {
             try await TemporaryFolder.with { folder in
@@ -191,7 +220,7 @@ extension WaitingClusterSuites {
                 let installed = try SnapshotInstall.replaceDatabase(
                     at: folder + "/old", by: folder + "/new",
                     mark: SnapshotMark(position: position(9), configuration: members), old: old,
-                    options: ShardDatabaseOptions())
+                    options: ShardDatabaseOptions(), on: PosixDisk())
                 #expect(try installed.read { try AppliedRow.mark(of: $0).position } == position(9))
                 try installed.close()
                 try reader.close()
@@ -222,6 +251,40 @@ extension WaitingClusterSuites {
                 let isDurable = disk.isDurable.load(ordering: .acquiring)
                 #expect(isDurable)
                 try installed.close()
+            }
+        }
+
+        @Test("a replica puts a snapshot in place through the disk that its node was given")
+        func givenDisk() async throws {
+            try await TemporaryFolder.with { folder in
+                let members = RaftCore.Configuration(voters: [ReplicaID(1)])
+                let disk = NotedFolders()
+                var options = RaftLogOptions()
+                options.disk = disk
+                let (log, _) = try RaftLog.open(directory: folder + "/log", options: options)
+                let machine = DirectoryMachine(vault: FieldVault(clusterKey: nil))
+                func open(_ name: String) throws -> ShardDatabase {
+                    try ShardDatabase.open(path: "\(folder)/\(name)") { db in
+                        try AppliedRow.create(in: db, configuration: members)
+                        try machine.createTables(in: db)
+                    }
+                }
+                try open("new").close()
+                let applier = try Applier(
+                    group: .directory, machine: machine, database: try open("old"), path: folder + "/old",
+                    options: ShardDatabaseOptions(), log: log, settings: ApplySettings(), levels: FeatureLevels(),
+                    logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+                let mark = SnapshotMark(position: .zero, configuration: members)
+                #expect(applier.enqueue(.install(path: folder + "/new", mark)))
+                var installed: SnapshotMark?
+                applier.drain { if case .applied(_, let mark) = $0 { installed = mark } }
+                #expect(installed == mark)
+                #expect(disk.synced.withLock { $0.filter { $0 == folder }.count } == 2)
+                try applier.database.close()
+                log.close()
+                let names = try listFolder(at: folder).sorted()
+                #expect(try ClusterMap.ofStopped(folder + "/old") == nil)
+                #expect(try listFolder(at: folder).sorted() == names, "a map is read without traces")
             }
         }
 
@@ -320,6 +383,16 @@ private final class ForgetfulFolders: LogDisk {
         let count = syncs.add(1, ordering: .relaxed).newValue
         guard count != 2 else { throw DiskError(operation: "fsync", path: path, code: ENOSPC) }
         isDurable.store(count > 2, ordering: .releasing)
+    }
+}
+
+/// A disk that notes which folders were synced.
+private final class NotedFolders: LogDisk {
+    let synced = Mutex<[String]>([])
+
+    func syncFolder(_ path: String) throws(DiskError) {
+        try fsyncFolder(at: path)
+        synced.withLock { $0.append(path) }
     }
 }
 

@@ -43,8 +43,7 @@ extension Mutant {
         // After a change of leader a request that is copied is done again.
         Mutant(
             "a new leader takes signatures dated before it led", "Admission/Identity/ReplayGuard.swift",
-            "state.withLock { $0.begun = isNew ? time : max($0.begun, time) }",
-            "state.withLock { if !PLANTED { $0.begun = isNew ? time : max($0.begun, time) } }"),
+            "state.withLock { $0.begun = time }", "state.withLock { if !PLANTED { $0.begun = time } }"),
         // A signature dated ahead outlives the leader who remembers it, and passes the next one.
         Mutant(
             "a signature whose date is still to come is taken", "Admission/Identity/ReplayGuard.swift",
@@ -52,8 +51,7 @@ extension Mutant {
         // Who leads again does not know what another let through in between.
         Mutant(
             "the memory of signatures goes on over a change of leader", "Service/Limits/SignatureMemory.swift",
-            "replays.begin(at: begun, isNew: memory?.term != leadership.term)",
-            "if memory == nil || !PLANTED { replays.begin(at: begun, isNew: memory?.term != leadership.term) }"),
+            "known.term == leadership.term {", "PLANTED || known.term == leadership.term {"),
         // Of several sessions that are ended together, nodes forget the first until they are started again.
         Mutant(
             "signing out everywhere tells of one session", "Directory/Tables/TokenRows.swift",
