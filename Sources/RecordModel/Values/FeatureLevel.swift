@@ -43,6 +43,7 @@
 /// | 13 | 0.1.0 | a subscription that takes long to look at counts for more where changes are matched |
 /// | 13 | 0.1.0 | files count among the rows that one request may change |
 /// | 13 | 0.1.0 | an hour of the audit log that a clock began which was far ahead ends with the next event |
+/// | 14 | 0.1.0 | subscriptions tell distances alike on all machines |
 ///
 /// What apply does in a new way gets the next number, a line here and a `static let`, and asks for it. A command, or a
 /// field of one, that a level brought is not proposed before the level is in force.
@@ -164,6 +165,9 @@ package struct FeatureLevel: RawRepresentable, Hashable, Comparable, Sendable, C
     /// What the audit log tells of an hour is not bounded by an hour that is still to come.
     package static let presentHours = FeatureLevel(13)
 
+    /// Subscriptions tell distances by `Trigonometry.own`.
+    package static let ownTrigonometry = FeatureLevel(14)
+
     /// The levels that this build can follow.
-    package static let supported = first...FeatureLevel(13)
+    package static let supported = first...FeatureLevel(14)
 }

@@ -221,6 +221,8 @@ struct QueryScope {
     var type: InstalledType
     /// The life of the zone, which change tags name.
     var incarnation: UInt64?
+    /// What distances are told by.
+    var trigonometry = Trigonometry.own
 
     /// The index of a field for a purpose.
     /// - Throws: `BAD_REQUEST` that says which index is missing and how to add it.
