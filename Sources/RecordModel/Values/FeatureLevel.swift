@@ -44,6 +44,7 @@
 /// | 13 | 0.1.0 | files count among the rows that one request may change |
 /// | 13 | 0.1.0 | an hour of the audit log that a clock began which was far ahead ends with the next event |
 /// | 14 | 0.1.0 | subscriptions tell distances alike on all machines |
+/// | 14 | 0.1.0 | requests that change zones are remembered by a part of the quota, as those that change records |
 ///
 /// What apply does in a new way gets the next number, a line here and a `static let`, and asks for it. A command, or a
 /// field of one, that a level brought is not proposed before the level is in force.
@@ -167,6 +168,9 @@ package struct FeatureLevel: RawRepresentable, Hashable, Comparable, Sendable, C
 
     /// Subscriptions tell distances by `Trigonometry.own`.
     package static let ownTrigonometry = FeatureLevel(14)
+
+    /// What requests that change zones are remembered by is bounded by the database's quota, too.
+    package static let zoneMemories = FeatureLevel(14)
 
     /// The levels that this build can follow.
     package static let supported = first...FeatureLevel(14)
