@@ -45,6 +45,7 @@
 /// | 13 | 0.1.0 | an hour of the audit log that a clock began which was far ahead ends with the next event |
 /// | 14 | 0.1.0 | subscriptions tell distances alike on all machines |
 /// | 14 | 0.1.0 | requests that change zones are remembered by a part of the quota, as those that change records |
+/// | 14 | 0.1.0 | a record names so many files at most as an answer has room for |
 ///
 /// What apply does in a new way gets the next number, a line here and a `static let`, and asks for it. A command, or a
 /// field of one, that a level brought is not proposed before the level is in force.
@@ -171,6 +172,9 @@ package struct FeatureLevel: RawRepresentable, Hashable, Comparable, Sendable, C
 
     /// What requests that change zones are remembered by is bounded by the database's quota, too.
     package static let zoneMemories = FeatureLevel(14)
+
+    /// A record names `Limits.filesPerRecordMax` files at most.
+    package static let readableRecords = FeatureLevel(14)
 
     /// The levels that this build can follow.
     package static let supported = first...FeatureLevel(14)
