@@ -46,6 +46,7 @@
 /// | 14 | 0.1.0 | subscriptions tell distances alike on all machines |
 /// | 14 | 0.1.0 | requests that change zones are remembered by a part of the quota, as those that change records |
 /// | 14 | 0.1.0 | a record names so many files at most as an answer has room for |
+/// | 14 | 0.1.0 | a part of an index's building is no new revision of its schema |
 ///
 /// What apply does in a new way gets the next number, a line here and a `static let`, and asks for it. A command, or a
 /// field of one, that a level brought is not proposed before the level is in force.
@@ -175,6 +176,9 @@ package struct FeatureLevel: RawRepresentable, Hashable, Comparable, Sendable, C
 
     /// A record names `Limits.filesPerRecordMax` files at most.
     package static let readableRecords = FeatureLevel(14)
+
+    /// Schemas are revised where an index comes or is ready, not at each part of its building.
+    package static let steadySchemas = FeatureLevel(14)
 
     /// The levels that this build can follow.
     package static let supported = first...FeatureLevel(14)
