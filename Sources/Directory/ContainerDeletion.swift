@@ -1,4 +1,3 @@
-import Foundation
 package import RecordModel
 package import Wire
 
@@ -41,9 +40,7 @@ package struct ContainerDeletion: Hashable, Sendable {
     }
 
     /// As reasons say a time.
-    static func date(_ milliseconds: Int64) -> String {
-        Date(timeIntervalSince1970: Double(milliseconds / 1_000)).formatted(.iso8601)
-    }
+    static func date(_ milliseconds: Int64) -> String { UTCTime(milliseconds: milliseconds).text }
 }
 
 extension ContainerDeletion: WireMessage {

@@ -47,7 +47,7 @@ package final class RecordTables: Sendable {
         if let known = schemas.withLock({ $0[key] }) { return known }
         let loaded = try InstalledSchema.load(schemaID: row.id, in: db) ?? .none
         schemas.withLock { schemas in
-            // Each part of an index's building is a revision: only the last one is asked for again.
+            // Only the last one is asked for again.
             schemas = schemas.filter { known, _ in
                 known.schemaID != row.id || (known.version, known.revision) > (row.version, row.revision)
             }

@@ -1,6 +1,7 @@
-import Directory
 import RecordModel
 import Testing
+
+@testable import Directory
 
 @Suite("Failed sign-ins in the audit log")
 struct AuditBudgetTests {
@@ -125,5 +126,15 @@ struct AuditBudgetTests {
         #expect(told.action == #"a\u{a}b"# && told.subject == #"x\u{2028}y\u{200b}z"#)
         #expect(told.outcome == "Zoë 日本")
         #expect(Account.isPlainLine("Zoë 日本 O'Neill-1") && !Account.isPlainLine("a\u{200B}b"))
+    }
+
+    @Test("the same characters are hidden as where replicas were made: see UnicodeTableTests")
+    func hiddenCharacters() {
+        var hash: UInt64 = 0xCBF2_9CE4_8422_2325
+        for value in 0...0x10FFFF as ClosedRange<UInt32> {
+            guard let scalar = Unicode.Scalar(value) else { continue }
+            hash = (hash ^ (AuditText.isHidden(scalar) ? 1 : 0)) &* 0x100_0000_01B3
+        }
+        #expect(String(hash, radix: 16) == "eaed79be4cc18f34")
     }
 }

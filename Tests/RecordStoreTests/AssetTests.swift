@@ -50,6 +50,25 @@ struct AssetTests {
         #expect(try shard.queue.read { try AssetTables.named(after: first, limit: 9, in: $0) } == [second])
     }
 
+    @Test("a record names so many files at most as an answer has room for, from feature level 14 on")
+    func files() throws {
+        let shard = try fixture()
+        func save(
+            _ count: Int, _ photo: FieldValue? = nil, at level: FeatureLevel = .readableRecords
+        ) throws -> ErrorCode? {
+            let files = (0..<count).map { _ in FieldValue.asset(first) }
+            let change = RecordChange.make(.forceUpdate, "a", [("photo", photo), ("more", .list(.asset, files))])
+            let command = ModifyRecords(
+                zone: Fixture.annsDefault, schemaVersion: 1, caller: Fixture.ann, time: 1000, operations: [change])
+            return try shard.apply(.modifyRecords(command), at: level).codes[0]
+        }
+        #expect(try save(Limits.filesPerRecordMax) == nil)
+        #expect(try save(Limits.filesPerRecordMax, .asset(second)) == .badRequest)
+        #expect(try save(Limits.filesPerRecordMax, .asset(second), at: .presentHours) == nil)
+        // One that has too many goes on.
+        #expect(try save(Limits.filesPerRecordMax, .asset(first)) == nil)
+    }
+
     @Test("what a record goes on naming changes no row, and what it names often is told of once")
     func changes() throws {
         let shard = try fixture()

@@ -87,6 +87,22 @@ struct FiledSubscriptionTests {
         #expect(queries.candidates(for: &empty, .created, after: -1, limit: 10).isEmpty)
     }
 
+    @Test("places are told by the C library's sines only below feature level 14")
+    func places() throws {
+        let schema = try schema(Self.shard())
+        let near = Filter(
+            field: "place", comparator: .near, value: .location(Location(latitude: 1, longitude: 1)), distance: 10)
+        let levels: [(FeatureLevel, Trigonometry)] = [(.presentHours, .library), (.ownTrigonometry, .own)]
+        for (level, trigonometry) in levels {
+            let entry = WatcherEntry(id: 1, watcher(1, [near]), schema: schema, at: level)
+            guard case .near(let place, _, _)? = entry.conditions?.first?.test else {
+                Issue.record("no condition")
+                return
+            }
+            #expect(place.trigonometry == trigonometry && place.antipode.trigonometry == trigonometry)
+        }
+    }
+
     /// Negative filters that the note of `negated` does not pass, as it has what they do not want.
     private static let negative: [Filter] = [
         Filter(field: "rank", comparator: .notEquals, value: .int64(7)),

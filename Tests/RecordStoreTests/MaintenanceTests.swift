@@ -66,6 +66,29 @@ struct MaintenanceTests {
         #expect(try shard.rowsOfIndexes() == stored)
     }
 
+    @Test("the building of an index revises its schema at the end alone; below feature level 14 at each part")
+    func revisions() throws {
+        func revision() throws -> Int { try shard.count("SELECT revision FROM schema") }
+        try fill(600)
+        let levels: [(FeatureLevel, Int, UInt64)] = [(.presentHours, 7, 2), (.steadySchemas, 1, 4)]
+        for (level, revisions, version) in levels {
+            let changed = note { if $0.name == "plain" { $0.indexes = .queryable } }
+            try shard.apply(Fixture.install(version, Schema(types: [changed, Fixture.secret, Fixture.bare])))
+            let begin = try revision()
+            for part in 1...6 {
+                #expect(try states("plain").map(\.isReady) == [false])
+                #expect(try states("plain").map(\.done) == [UInt64(100 * (part - 1))])
+                _ = try shard.apply(.maintain(Maintain(time: 1, rowsMax: 100)), at: level)
+            }
+            let last = RecordCommand.maintain(Maintain(time: 1, rowsMax: 100))
+            while try shard.apply(last, at: level) == .maintained(hasMore: true) {}
+            #expect(try states("plain").map(\.isReady) == [true])
+            #expect(try revision() - begin == revisions)
+            try shard.apply(Fixture.install(version + 1))
+            try shard.maintain()
+        }
+    }
+
     @Test("up to 500 records an index is filled at once; a new type's indexes are ready at once")
     func atOnce() throws {
         try fill(500)

@@ -132,6 +132,30 @@ struct RememberedTests {
         #expect(try shard.modify(zone, .make(.create, "d")).codes == [nil])
     }
 
+    @Test("what changes of zones are remembered by is limited by the quota as for records, from feature level 14 on")
+    func limitOfZones() throws {
+        func make(_ number: UInt8, _ level: FeatureLevel = .zoneMemories) throws -> RecordOutcome {
+            var command = ModifyZone(
+                .create, zone: Fixture.work, caller: Fixture.ann, time: 1000, schemaVersion: 1,
+                idempotency: key(number))
+            command.quota = QuotaTerms(
+                epoch: 0, isFinal: false,
+                limit: QuotaAmounts(bytes: 8 * Limits.rememberedBytesMin, records: 1, assets: 0))
+            return try shard.apply(.modifyZone(command), at: level)
+        }
+        #expect(try make(1).refusal == nil)
+        func use(_ bytes: Int64) throws {
+            try shard.queue.write { try $0.execute(sql: "UPDATE idempotency_use SET bytes = \(bytes)") }
+        }
+        try use(2 * Limits.rememberedBytesMin - 1)
+        #expect(try make(2).refusal == nil)
+        try use(2 * Limits.rememberedBytesMin)
+        #expect(try make(3).refusal?.code == .quotaExceeded)
+        // What is remembered is told still.
+        #expect(try make(1).refusal == nil)
+        #expect(try make(3, .presentHours).refusal == nil)
+    }
+
     @Test("rows from before outcomes were kept without values are told where they can be, and are never done again")
     func earlierFormat() throws {
         let zone = Fixture.annsDefault

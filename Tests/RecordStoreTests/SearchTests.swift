@@ -1,3 +1,4 @@
+import Foundation
 import RecordModel
 import Testing
 
@@ -115,5 +116,25 @@ struct PlaceTests {
                 }
             }
         }
+    }
+
+    @Test("sines and arc tangents are right, and the same bits wherever they are computed")
+    func trigonometry() {
+        // The FNV-1a hash of all results, as another program in another language has found it.
+        var hash: UInt64 = 0xCBF2_9CE4_8422_2325
+        for number in 0..<20_000 {
+            let angle = Double(number) * 0.000625 - 6.25
+            let (sine, cosine) = Trigonometry.own.sineAndCosine(angle)
+            let again = Trigonometry.own.angle(sine, cosine)
+            #expect(abs(sine - sin(angle)) < 3e-16 && abs(cosine - cos(angle)) < 3e-16)
+            #expect(abs(again - atan2(sine, cosine)) < 1e-15)
+            for value in [sine, cosine, again] {
+                for shift in 0..<8 as Range<UInt64> {
+                    hash = (hash ^ value.bitPattern >> (shift * 8) & 0xFF) &* 0x100_0000_01B3
+                }
+            }
+        }
+        #expect(String(hash, radix: 16) == "b0d17b05b72da2fb")
+        #expect(Trigonometry.own.angle(0, 0) == 0 && Trigonometry.own.angle(0, -1) == .pi)
     }
 }

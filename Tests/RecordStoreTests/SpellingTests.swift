@@ -58,7 +58,7 @@ struct SpellingTests {
             IndexRow(
                 id: Int64(place), typeID: wanted.typeID, name: wanted.design.name,
                 purpose: wanted.design.purpose.rawValue, shape: wanted.design.shape,
-                state: place == 7 ? IndexLife.dropped : IndexLife.ready, done: 0, total: 0)
+                state: place == 7 ? IndexLife.dropped : IndexLife.ready, job: 0)
         }
         var table = IndexRowTable(rows)
         var found: [Int64] = []
@@ -69,15 +69,5 @@ struct SpellingTests {
         #expect(table.rest.map(\.id) == [0, 1, 2, 3, 4, 5, 6, 8, 9], "what is left, without the dropped one")
         #expect(table.take(designs[0].design, of: designs[0].typeID) == nil, "taken once")
         #expect(table.lookedAt <= rows.count + designs.count)
-    }
-
-    @Test("an index tells by itself how far it is built, so that the states of many need no search")
-    func states() throws {
-        let field = FieldDefinition(name: "f", type: FieldType(.string), indexes: .queryable)
-        let design = try #require(IndexDesign.all(of: field).first)
-        let building = InstalledIndex(id: 1, design: design, isReady: false, done: 50, total: 200)
-        #expect(building.done == 50 && building.total == 200 && building.progress == 0.25)
-        let ready = InstalledIndex(id: 1, design: design, isReady: true, done: 200, total: 200)
-        #expect(ready.done == 0 && ready.total == 0 && ready.progress == 1)
     }
 }

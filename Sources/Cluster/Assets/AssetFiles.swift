@@ -331,7 +331,8 @@ package struct AssetCounts: Hashable, Sendable {
     /// Files that records name and that are not here yet, at the last look: a node that may have them was not asked,
     /// or did not answer. As many as are noted at a time, where more are missing.
     package var fetching: UInt64 = 0
-    /// Files that records name and that no node has whole, at the last look: all were asked.
+    /// Files that records name and that no node has whole, at the last look: all were asked. As many as are noted at a
+    /// time, where there are more.
     package var missing: UInt64 = 0
     /// The first of these by their hashes, at most `missingFilesMax`.
     package var missingFiles: [AssetReference] = []

@@ -176,7 +176,8 @@ final class AssetKeeper: Sendable {
         state.withLock { if $0.wanted[asset] == nil { $0.wanted[asset] = Wanted(group: group) } }
     }
 
-    /// Whether no more files are noted for now. Those that no node has do not keep others from being fetched.
+    /// Whether no more files are noted for now. Those that no node has, of which as many are remembered, do not keep
+    /// others from being fetched.
     private var isFull: Bool {
         state.withLock { $0.wanted.values.count { !$0.isMissing } >= settings.wantedMax }
     }
@@ -258,11 +259,17 @@ final class AssetKeeper: Sendable {
             }
             state.withLock { _ = $0.wanted.removeValue(forKey: asset) }
         } catch AssetError.missing where isCurrent {
-            let wasKnown = state.withLock { state in
-                defer { state.wanted[asset]?.isMissing = true }
-                return state.wanted[asset]?.isMissing ?? false
+            let isNew = state.withLock { state in
+                if state.wanted[asset]?.isMissing == true { return false }
+                if state.wanted.values.count(where: \.isMissing) >= settings.wantedMax {
+                    // Later comparisons find it again.
+                    state.wanted[asset] = nil
+                    return false
+                }
+                state.wanted[asset]?.isMissing = true
+                return true
             }
-            if wasKnown { return }
+            if !isNew { return }
             logger.error("asset \(asset) is named by records of group \(group), and no node has it whole")
         } catch {
             state.withLock { $0.wanted[asset]?.isMissing = false }

@@ -133,10 +133,11 @@ struct ShardReader {
                 case .record(let record):
                     let before = writer.bytes.count
                     if rendered <= Self.lookupBytesMax {
-                        write(record, in: lookup.zone, wanted.rendering, to: &writer)
-                        rendered += writer.bytes.count - before
-                        if writer.bytes.count <= Self.answerBytesMax { continue }
-                        writer.cut(to: before)
+                        let isThere = writer.fits(Self.answerBytesMax) { writer in
+                            write(record, in: lookup.zone, wanted.rendering, to: &writer)
+                            rendered += writer.bytes.count - before
+                        }
+                        if isThere { continue }
                     }
                     writer.recordError(recordName: wanted.name, Self.tooMuch)
                 case .failed(let error):

@@ -156,6 +156,7 @@ package struct AssetSettings: Sendable {
     /// Files that are fetched from peers at once.
     package var pullsMax = 4
     /// Missing files that are noted at a time, a page of tables more or less; the others follow once these are fetched.
+    /// Of those that no node has, as many are remembered beside them.
     package var wantedMax = 10_000
     /// How long a peer has for a piece of 256 KiB, in milliseconds.
     package var pieceMilliseconds: UInt64 = 5_000

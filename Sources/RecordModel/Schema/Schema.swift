@@ -64,8 +64,13 @@ package struct RecordType: Hashable, Sendable, WireMessage {
         fields.first { $0.name == name }
     }
 
+    /// Its fields by their names; of two with one name the first.
+    var fieldsByName: [String: FieldDefinition] {
+        Dictionary(fields.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
+    }
+
     fileprivate mutating func date(_ version: UInt64, after earlier: RecordType?) {
-        let known = Dictionary((earlier?.fields ?? []).map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
+        let known = earlier?.fieldsByName ?? [:]
         addedIn = earlier?.addedIn ?? version
         for place in fields.indices {
             let field = known[fields[place].name]

@@ -60,7 +60,9 @@ package struct SchemaPlan: Hashable, Sendable {
             changes += removals.filter(isRevoked)
             return
         }
-        for removal in removals { refuseIfDeployed(removal, production: production) }
+        let deployed = Dictionary(
+            production.types.map { ($0.name, $0.fieldsByName) }, uniquingKeysWith: { first, _ in first })
+        for removal in removals { refuseIfDeployed(removal, deployed) }
         // Fields go before types only by their place in the list; roles must come after the grants that name them.
         changes += removals
     }
@@ -74,7 +76,8 @@ package struct SchemaPlan: Hashable, Sendable {
     }
 
     private mutating func compareFields(of type: RecordType, with next: RecordType, removals: inout [SchemaChange]) {
-        for field in next.fields where type.field(named: field.name) == nil {
+        let (present, coming) = (type.fieldsByName, next.fieldsByName)
+        for field in next.fields where present[field.name] == nil {
             if field.isSystem {
                 addIndexes(field.indexes, type: type.name, field: field.name)
             } else {
@@ -82,7 +85,7 @@ package struct SchemaPlan: Hashable, Sendable {
             }
         }
         for field in type.fields {
-            let wanted = next.field(named: field.name)
+            let wanted = coming[field.name]
             if wanted == nil, !field.isSystem {
                 removals.append(.removeField(type: type.name, field))
                 continue
@@ -141,19 +144,20 @@ package struct SchemaPlan: Hashable, Sendable {
         }
     }
 
-    private mutating func refuseIfDeployed(_ removal: SchemaChange, production: Schema) {
+    /// - Parameter deployed: the fields of production's types.
+    private mutating func refuseIfDeployed(_ removal: SchemaChange, _ deployed: [String: [String: FieldDefinition]]) {
         switch removal {
         case .removeField(RecordType.usersName, let field) where field.name == RecordType.rolesField:
             refusals.append(
                 SchemaRefusal(
                     subject: "\(RecordType.usersName).\(field.name)",
                     reason: "this field says which users have which role and cannot be removed; keep it in the schema"))
-        case .removeType(let name) where production.type(named: name) != nil:
+        case .removeType(let name) where deployed[name] != nil:
             refusals.append(
                 SchemaRefusal(
                     subject: name,
                     reason: "this record type is in production and cannot be removed; keep it in the schema"))
-        case .removeField(let type, let field) where production.type(named: type)?.field(named: field.name) != nil:
+        case .removeField(let type, let field) where deployed[type]?[field.name] != nil:
             refusals.append(
                 SchemaRefusal(
                     subject: "\(type).\(field.name)",

@@ -43,6 +43,10 @@
 /// | 13 | 0.1.0 | a subscription that takes long to look at counts for more where changes are matched |
 /// | 13 | 0.1.0 | files count among the rows that one request may change |
 /// | 13 | 0.1.0 | an hour of the audit log that a clock began which was far ahead ends with the next event |
+/// | 14 | 0.1.0 | subscriptions tell distances alike on all machines |
+/// | 14 | 0.1.0 | requests that change zones are remembered by a part of the quota, as those that change records |
+/// | 14 | 0.1.0 | a record names so many files at most as an answer has room for |
+/// | 14 | 0.1.0 | a part of an index's building is no new revision of its schema |
 ///
 /// What apply does in a new way gets the next number, a line here and a `static let`, and asks for it. A command, or a
 /// field of one, that a level brought is not proposed before the level is in force.
@@ -164,6 +168,18 @@ package struct FeatureLevel: RawRepresentable, Hashable, Comparable, Sendable, C
     /// What the audit log tells of an hour is not bounded by an hour that is still to come.
     package static let presentHours = FeatureLevel(13)
 
+    /// Subscriptions tell distances by `Trigonometry.own`.
+    package static let ownTrigonometry = FeatureLevel(14)
+
+    /// What requests that change zones are remembered by is bounded by the database's quota, too.
+    package static let zoneMemories = FeatureLevel(14)
+
+    /// A record names `Limits.filesPerRecordMax` files at most.
+    package static let readableRecords = FeatureLevel(14)
+
+    /// Schemas are revised where an index comes or is ready, not at each part of its building.
+    package static let steadySchemas = FeatureLevel(14)
+
     /// The levels that this build can follow.
-    package static let supported = first...FeatureLevel(13)
+    package static let supported = first...FeatureLevel(14)
 }

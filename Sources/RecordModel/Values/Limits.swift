@@ -38,6 +38,8 @@ package enum Limits {
     /// Rows of one record in all indexes together: one for each distinct value or word, and one for each index whose
     /// field is missing.
     package static let indexRowsPerRecordMax = 20_000
+    /// Files that one record names, each as often as it does: an answer has to have room for their URLs.
+    package static let filesPerRecordMax = 10_000
     /// Deleted zones that a shard remembers for each database, so that syncs report them.
     package static let deletedZonesMax = 10_000
     /// Rows that one request may write and remove, those of indexes included. A single operation may always.

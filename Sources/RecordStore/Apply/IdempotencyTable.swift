@@ -43,8 +43,10 @@ struct IdempotencyTable: TransactionPart {
             case .failure(let error): return .refused(error)
             }
         }
+        let isShare = transaction.level >= .zoneMemories
         return try refusal(
-            of: idempotency, databaseID: databaseID, at: command.time, bytesMax: Limits.rememberedBytesMax
+            of: idempotency, databaseID: databaseID, at: command.time,
+            bytesMax: isShare ? rememberedBytesMax(of: command.caller, command.quota) : Limits.rememberedBytesMax
         ).map(RecordOutcome.refused)
     }
 

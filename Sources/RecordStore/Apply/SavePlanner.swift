@@ -31,6 +31,7 @@ struct SavePlanner: TransactionPart {
         }
         let indexes = try planIndexes(of: fields, named: operation.recordName, type: type, stored: stored, judged)
         let (storedAssets, assets) = (body?.assets ?? [], fields.assets)
+        if let refusal = refusal(files: assets.count, storedFiles: storedAssets.count) { return .fail(refusal, nil) }
         let files = NamedAssets(transaction).changedRows(from: storedAssets, to: assets)
         if let refusal = refusal(of: indexes, files: files, in: judged.batch) { return .fail(refusal, nil) }
         let rowGrowth =
@@ -80,6 +81,19 @@ struct SavePlanner: TransactionPart {
         return type.indexes.map {
             PlannedIndexRows(index: $0, old: before?.keys(in: $0), new: after.keys(in: $0))
         }
+    }
+
+    /// Why the record names too many files; one that named too many before may keep them.
+    private func refusal(files: Int, storedFiles: Int) -> ServiceError? {
+        guard transaction.level >= .readableRecords, files > max(Limits.filesPerRecordMax, storedFiles) else {
+            return nil
+        }
+        return ServiceError(
+            .badRequest,
+            """
+            the record would have \(files) files, at most \(Limits.filesPerRecordMax) are allowed, as no answer has \
+            room for more: keep them in several records
+            """)
     }
 
     /// Why the record has too many index rows, or the request changes too many rows.

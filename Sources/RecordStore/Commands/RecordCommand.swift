@@ -21,6 +21,9 @@ package struct ModifyZone: Hashable, Sendable, WireMessage {
     package var idempotency: IdempotencyKey?
     /// As `ModifyRecords.client`.
     package var client: String?
+    /// What the request may be remembered by depends on them; nil: it may be remembered by a gigabyte. From
+    /// `FeatureLevel.zoneMemories` on.
+    package var quota: QuotaTerms?
 
     package init(
         _ kind: Kind, zone: ZoneKey, caller: Caller, time: Int64, schemaVersion: UInt64 = 0,
@@ -46,6 +49,7 @@ package struct ModifyZone: Hashable, Sendable, WireMessage {
         try wire.field(5, &schemaVersion)
         try wire.field(6, &idempotency)
         try wire.field(7, &client)
+        try wire.field(8, &quota)
     }
 }
 

@@ -265,7 +265,8 @@ struct IndexJobs: TransactionPart {
             try db.run("UPDATE field_index SET state = 1, job = 0 WHERE job = ? AND state = 0", job.id)
             try JobTable(transaction).end(job)
         }
-        try transaction.revise(schemaID: job.subject)
+        // How far a job is, is read from its row: a part of it changes nothing of what is kept in memory.
+        if next == nil || transaction.level < .steadySchemas { try transaction.revise(schemaID: job.subject) }
         return used * rowsEach
     }
 

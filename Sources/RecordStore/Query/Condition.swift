@@ -46,7 +46,7 @@ struct Condition {
         case .within(let range): hasKey(in: range, &record)
         case .without(let range): !hasKey(in: range, &record)
         case .near(let place, let metres, _):
-            record.record.place(in: index).map { place.distance(to: $0) <= metres } ?? false
+            record.record.place(in: index, by: place.trigonometry).map { place.distance(to: $0) <= metres } ?? false
         case .words(let ranges, let all):
             all ? ranges.allSatisfy { hasKey(in: $0, &record) } : ranges.contains { hasKey(in: $0, &record) }
         }
@@ -141,9 +141,9 @@ extension Condition.Test {
 
 extension IndexedRecord {
     /// The location behind a cell index.
-    func place(in index: InstalledIndex) -> Place? {
+    func place(in index: InstalledIndex, by trigonometry: Trigonometry = .own) -> Place? {
         guard index.purpose == .cells, case .location(let location)? = fields[index.name] else { return nil }
-        return Place(location)
+        return Place(location, by: trigonometry)
     }
 }
 
@@ -157,7 +157,7 @@ extension Condition {
         case .near:
             let index = try scope.index(filter.field, .cells, .queryable)
             indexes = [index]
-            test = try Self.near(filter, index)
+            test = try Self.near(filter, index, by: scope.trigonometry)
         case .containsAllTokens, .containsAnyTokens:
             indexes = try scope.searched(filter.field)
             test = try Self.words(filter)
@@ -176,9 +176,12 @@ extension Condition {
             indexes, test, title: "\(filter.field ?? "any searchable field") \(filter.comparator.rawValue)")
     }
 
-    private static func near(_ filter: Filter, _ index: InstalledIndex) throws(ServiceError) -> Test {
+    private static func near(
+        _ filter: Filter, _ index: InstalledIndex, by trigonometry: Trigonometry
+    ) throws(ServiceError) -> Test {
         guard case .location(let location) = filter.value else { throw mismatch(filter.value, index) }
-        guard let place = Place(location), let metres = filter.distance, metres.isFinite, metres >= 0 else {
+        guard let place = Place(location, by: trigonometry), let metres = filter.distance, metres.isFinite, metres >= 0
+        else {
             throw ServiceError(
                 .badRequest, "filter on \(index.name): NEAR needs a place and a distance of 0 metres or more")
         }

@@ -188,7 +188,7 @@ struct OrderWalk {
         pass.count += 1
         page.examine()
         if pass.count == tuning.groupLooked, try isLarge(key, pass.level) { return descend(&pass, &page) }
-        guard pass.count <= QueryLimits.tieGroupMax else { throw plan.building }
+        guard pass.count <= QueryLimits.tieGroupMax else { throw try plan.building(in: rows.db) }
         guard isWanted else { return true }
         // The first record that a page comes to is read in any case.
         let isFirst = !page.mayEndAtOnce && pass.closed == nil && pass.judged == 0
@@ -216,7 +216,7 @@ struct OrderWalk {
             page.stop(at: QueryPosition(keys: pass.level.fixed + [closed], recordID: nil))
             return false
         }
-        guard plan.order.keys[pass.level.depth + 1].isReady else { throw plan.building }
+        guard plan.order.keys[pass.level.depth + 1].isReady else { throw try plan.building(in: rows.db) }
         return descend(&pass, &page)
     }
 

@@ -112,10 +112,10 @@ extension QueryPlan {
     }
 
     /// The refusal that names the indexes which are not ready.
-    var building: ServiceError {
-        let names = indexes.filter { !$0.isReady }.map { index in
+    func building(in db: Database) throws -> ServiceError {
+        let names = try indexes.filter { !$0.isReady }.map { index in
             "index on \(index.name) of record type \(type.definition.name): "
-                + "\(Int((index.progress * 100).rounded(.down))) % built"
+                + "\(Int((try index.progress(in: db) * 100).rounded(.down))) % built"
         }
         return ServiceError(
             .tryAgainLater, "an index that the query needs is being built; " + names.joined(separator: ", "),
@@ -221,6 +221,8 @@ struct QueryScope {
     var type: InstalledType
     /// The life of the zone, which change tags name.
     var incarnation: UInt64?
+    /// What distances are told by.
+    var trigonometry = Trigonometry.own
 
     /// The index of a field for a purpose.
     /// - Throws: `BAD_REQUEST` that says which index is missing and how to add it.

@@ -55,16 +55,17 @@ struct QueryRun {
     }
 
     /// How the page was read; to be asked after `collect`.
-    func explanation(returned: Int) -> QueryExplanation {
+    func explanation(returned: Int) throws -> QueryExplanation {
         let filter = page.reader.filter
         return QueryExplanation(
             driver: page.note.driver(of: plan, lookUps: filter.probeCount),
             direction: plan.order.keys.first?.isAscending ?? true ? "ascending" : "descending",
             testedOnRecords: filter.tested.map(\.title), entriesExamined: examined,
             recordsRead: page.reader.recordsRead, recordsReturned: returned,
-            indexes: plan.indexes.map { index in
+            indexes: try plan.indexes.map { index in
                 QueryExplanation.IndexUse(
-                    field: index.name, purpose: "\(index.purpose)", isReady: index.isReady, progress: index.progress)
+                    field: index.name, purpose: "\(index.purpose)", isReady: index.isReady,
+                    progress: try index.progress(in: rows.db))
             })
     }
 
@@ -169,7 +170,7 @@ struct QueryRun {
             else { return false }
             return try gather(ids)
         }
-        guard isDone else { throw plan.building }
+        guard isDone else { throw try plan.building(in: rows.db) }
     }
 
     /// Tries to have the matches of a source sorted, with half of the work that is left. Where that is not enough,

@@ -203,7 +203,7 @@ package struct RecordReads {
         }
         return QueryPage(
             records: records, next: next,
-            explanation: request.explains ? run.explanation(returned: records.count) : nil)
+            explanation: request.explains ? try run.explanation(returned: records.count) : nil)
     }
 
     private static func cursor(

@@ -127,41 +127,118 @@ struct Place: Hashable, Sendable {
     let latitude: Double
     /// Radians, -π to π.
     let longitude: Double
+    /// What its distances are computed by.
+    let trigonometry: Trigonometry
     private let sine: Double
     private let cosine: Double
 
-    init(latitude: Double, longitude: Double) {
+    init(latitude: Double, longitude: Double, by trigonometry: Trigonometry = .own) {
         self.latitude = latitude
         self.longitude = longitude
-        sine = sin(latitude)
-        cosine = cos(latitude)
+        self.trigonometry = trigonometry
+        (sine, cosine) = trigonometry.sineAndCosine(latitude)
     }
 
     /// Nil where a coordinate is not a finite number. A latitude beyond a pole is taken for the pole's.
-    init?(_ location: Location) {
+    init?(_ location: Location, by trigonometry: Trigonometry = .own) {
         guard location.latitude.isFinite, location.longitude.isFinite else { return nil }
         self.init(
             latitude: min(max(location.latitude, -90), 90) * .pi / 180,
-            longitude: location.longitude.remainder(dividingBy: 360) * .pi / 180)
+            longitude: location.longitude.remainder(dividingBy: 360) * .pi / 180, by: trigonometry)
     }
 
     /// The point farthest away.
-    var antipode: Place { Place(latitude: -latitude, longitude: longitude > 0 ? longitude - .pi : longitude + .pi) }
+    var antipode: Place {
+        Place(
+            latitude: -latitude, longitude: longitude > 0 ? longitude - .pi : longitude + .pi, by: trigonometry)
+    }
 
     /// Metres along the great circle, right to a few nanometres from nearby to the antipode: the arc tangent keeps the
     /// precision that the arc cosine loses at both ends.
     func distance(to other: Place) -> Double {
-        let step = other.longitude - longitude
-        let across = other.cosine * sin(step)
-        let along = cosine * other.sine - sine * other.cosine * cos(step)
-        let dot = sine * other.sine + cosine * other.cosine * cos(step)
-        return Self.earthRadius * atan2((across * across + along * along).squareRoot(), dot)
+        let step = trigonometry.sineAndCosine(other.longitude - longitude)
+        let across = other.cosine * step.sine
+        let along = cosine * other.sine - sine * other.cosine * step.cosine
+        let dot = sine * other.sine + cosine * other.cosine * step.cosine
+        return Self.earthRadius * trigonometry.angle((across * across + along * along).squareRoot(), dot)
+    }
+
+    /// The latitude at which a meridian comes nearest to this place, if less than a quarter of a turn off.
+    fileprivate func crest(on meridian: Double) -> Double {
+        trigonometry.angle(sine, cosine * trigonometry.sineAndCosine(meridian - longitude).cosine)
     }
 
     /// Mean radius of the earth in metres (IUGG).
     static let earthRadius = 6_371_008.8
     /// The greatest distance there is.
     static let farthest = earthRadius * .pi
+}
+
+/// Sines and arc tangents, of angles in radians.
+enum Trigonometry: Hashable, Sendable {
+    /// Of IEEE's basic operations alone, so that every machine finds the same bits. Right to two units in the last
+    /// place of 1.
+    case own
+    /// The C library's, the last bit of which is up to the machine. By these subscriptions told distances below
+    /// `FeatureLevel.ownTrigonometry`.
+    case library
+
+    /// Of an angle of at most a few turns.
+    func sineAndCosine(_ angle: Double) -> (sine: Double, cosine: Double) {
+        if self == .library { return (sin(angle), cos(angle)) }
+        // The rest of an eighth of a turn at most. The parts of π/2 are so short that their multiples are exact.
+        let quarters = (angle * (2 / .pi)).rounded()
+        let rest =
+            angle - quarters * 1.570_796_326_734_125_614_17 - quarters * 6.077_100_506_303_965_976_60e-11
+            - quarters * 2.022_266_248_795_950_631_54e-21
+        let square = rest * rest
+        let sine = rest + rest * square * Self.series(square, Self.sines)
+        let cosine = 1 - (square / 2 - square * square * Self.series(square, Self.cosines))
+        return switch Int(quarters) & 3 {
+        case 0: (sine, cosine)
+        case 1: (cosine, -sine)
+        case 2: (-sine, -cosine)
+        default: (-cosine, sine)
+        }
+    }
+
+    /// The angle of a point from the x axis, -π to π; 0 for the origin.
+    func angle(_ y: Double, _ x: Double) -> Double {
+        if self == .library { return atan2(y, x) }
+        let (less, greater) = (min(abs(x), abs(y)), max(abs(x), abs(y)))
+        if greater == 0 { return 0 }
+        // Beyond a sixteenth of a turn the angle from the diagonal is taken, so that few terms are enough.
+        let isSteep = less > greater * 0.414_213_562_373_095_048_8
+        let tangent = isSteep ? (greater - less) / (greater + less) : less / greater
+        let square = tangent * tangent
+        let small = tangent - tangent * square * Self.series(square, Self.arcTangents)
+        let fromAxis = isSteep ? .pi / 4 - small : small
+        let inQuarter = abs(y) > abs(x) ? .pi / 2 - fromAxis : fromAxis
+        let inHalf = x < 0 ? .pi - inQuarter : inQuarter
+        return y < 0 ? -inHalf : inHalf
+    }
+
+    private static func series(_ square: Double, _ terms: [Double]) -> Double {
+        var sum = 0.0
+        for term in terms.reversed() { sum = term + square * sum }
+        return sum
+    }
+
+    // Polynomials of the least error, from FDLIBM 5.3.
+    private static let sines = [
+        -1.66666666666666324348e-01, 8.33333333332248946124e-03, -1.98412698298579493134e-04,
+        2.75573137070700676789e-06, -2.50507602534068634195e-08, 1.58969099521155010221e-10,
+    ]
+    private static let cosines = [
+        4.16666666666666019037e-02, -1.38888888888741095749e-03, 2.48015872894767294178e-05,
+        -2.75573143513906633035e-07, 2.08757232129817482790e-09, -1.13596475577881948265e-11,
+    ]
+    private static let arcTangents = [
+        3.33333333333329318027e-01, -1.99999999998764832476e-01, 1.42857142725034663711e-01,
+        -1.11111104054623557880e-01, 9.09088713343650656196e-02, -7.69187620504482999495e-02,
+        6.66107313738753120669e-02, -5.83357013379057348645e-02, 4.97687799461593236017e-02,
+        -3.65315727442169155270e-02, 1.62858201153657823623e-02,
+    ]
 }
 
 /// A part of the sphere between two parallels and two meridians, in radians; it never spans the date line.
@@ -188,8 +265,10 @@ struct PlaceBox {
         let east = abs((longitudes.upperBound - place.longitude).remainder(dividingBy: 2 * .pi))
         let edge = west <= east ? longitudes.lowerBound : longitudes.upperBound
         // Along a meridian the cosine of the distance is a cosine of the latitude, greatest here.
-        let crest = atan2(sin(place.latitude), cos(place.latitude) * cos(edge - place.longitude))
-        func distance(_ latitude: Double) -> Double { place.distance(to: Place(latitude: latitude, longitude: edge)) }
+        let crest = place.crest(on: edge)
+        func distance(_ latitude: Double) -> Double {
+            place.distance(to: Place(latitude: latitude, longitude: edge, by: place.trigonometry))
+        }
         if latitudes.contains(crest) { return distance(crest) }
         return min(distance(latitudes.lowerBound), distance(latitudes.upperBound))
     }

@@ -115,7 +115,8 @@ struct WatcherEntry: Sendable {
         let container = watcher.subscriber.container
         let query = watcher.subscription.query
         let type = query.flatMap { schema.byName[$0.recordType] }
-        let scope = type.map { QueryScope(container: container, type: $0) }
+        let trigonometry = level < .ownTrigonometry ? Trigonometry.library : .own
+        let scope = type.map { QueryScope(container: container, type: $0, trigonometry: trigonometry) }
         conditions = scope.flatMap { scope in
             try? query?.filters.map { filter throws(ServiceError) in try Condition(filter, scope: scope) }
         }

@@ -43,8 +43,7 @@ struct InstalledSchema: Sendable {
             let indexes = IndexDesign.all(of: definition).compactMap { design in
                 rows.take(design, of: id).map { row in
                     InstalledIndex(
-                        id: row.id, design: design, isReady: row.state == IndexLife.ready, done: row.done,
-                        total: row.total)
+                        id: row.id, design: design, isReady: row.state == IndexLife.ready, job: row.job)
                 }
             }
             byName[name] = InstalledType(
@@ -195,11 +194,10 @@ struct InstalledIndex: Sendable {
     let options: RecordModel.IndexOptions
     /// Whether every record has its rows; only such an index may drive a query.
     let isReady: Bool
-    /// The greatest record id that was looked at, and the last one to look at; both 0 once the index is ready.
-    let done: Int64
-    let total: Int64
+    /// The job that fills it; 0 once the index is ready.
+    private let job: Int64
 
-    init(id: Int64, design: IndexDesign, isReady: Bool, done: Int64 = 0, total: Int64 = 0) {
+    init(id: Int64, design: IndexDesign, isReady: Bool, job: Int64 = 0) {
         self.id = id
         name = design.name
         system = design.system
@@ -208,13 +206,21 @@ struct InstalledIndex: Sendable {
         indexClass = design.indexClass
         options = design.options
         self.isReady = isReady
-        self.done = isReady ? 0 : done
-        self.total = isReady ? 0 : total
+        self.job = isReady ? 0 : job
+    }
+
+    /// The greatest record id that was looked at, and the last one to look at; both 0 once the index is ready. Not kept
+    /// in memory: they change with each part of the job.
+    func built(in db: Database) throws -> (done: Int64, total: Int64) {
+        if isReady { return (0, 0) }
+        let job = try Job.find(job, in: db)
+        return (job?.position ?? 0, job?.last ?? 0)
     }
 
     /// 0 to 1: how much of what was there when the index was made has its rows.
-    var progress: Double {
+    func progress(in db: Database) throws -> Double {
         if isReady { return 1 }
+        let (done, total) = try built(in: db)
         return total > 0 ? min(1, Double(done) / Double(total)) : 0
     }
 
@@ -226,7 +232,7 @@ struct InstalledIndex: Sendable {
     }
 }
 
-/// A row of `field_index`, with the progress of the job that fills it.
+/// A row of `field_index`.
 struct IndexRow {
     var id: Int64
     var typeID: Int64
@@ -234,22 +240,21 @@ struct IndexRow {
     var purpose: Int64
     var shape: String
     var state: Int64
-    /// The greatest record id that was looked at, and the last one to look at.
-    var done: Int64
-    var total: Int64
+    /// The job that fills it; 0 where none does.
+    var job: Int64
 
     /// All of a schema's, dropped ones included, by id.
     static func all(schemaID: Int64, in db: Database) throws -> [IndexRow] {
         try db.all(
             """
-            SELECT i.id, i.type, i.name, i.purpose, i.shape, i.state, coalesce(j.position, 0), coalesce(j.last, 0)
-            FROM record_type t JOIN field_index i ON i.type = t.id LEFT JOIN job j ON j.id = i.job
+            SELECT i.id, i.type, i.name, i.purpose, i.shape, i.state, i.job
+            FROM record_type t JOIN field_index i ON i.type = t.id
             WHERE t.schema = ? ORDER BY i.id
             """, schemaID
         ) {
             IndexRow(
                 id: $0.integer(0), typeID: $0.integer(1), name: $0.text(2), purpose: $0.integer(3), shape: $0.text(4),
-                state: $0.integer(5), done: $0.integer(6), total: $0.integer(7))
+                state: $0.integer(5), job: $0.integer(6))
         }
     }
 }
@@ -337,11 +342,12 @@ extension IndexState {
     ) throws -> [IndexState] {
         guard let row = try Rows(db: db).schema(container: container, environment: environment) else { return [] }
         let schema = try tables.installedSchema(row, in: db)
-        return schema.byName.values.sorted { $0.definition.name < $1.definition.name }.flatMap { type in
-            type.indexes.sorted { ($0.name, $0.purpose.rawValue) < ($1.name, $1.purpose.rawValue) }.map { index in
-                IndexState(
+        return try schema.byName.values.sorted { $0.definition.name < $1.definition.name }.flatMap { type in
+            try type.indexes.sorted { ($0.name, $0.purpose.rawValue) < ($1.name, $1.purpose.rawValue) }.map { index in
+                let (done, total) = try index.built(in: db)
+                return IndexState(
                     type: type.definition.name, field: index.name, purpose: index.words, isReady: index.isReady,
-                    done: UInt64(max(index.done, 0)), total: UInt64(max(index.total, 0)))
+                    done: UInt64(max(done, 0)), total: UInt64(max(total, 0)))
             }
         }
     }

@@ -62,6 +62,10 @@ package struct Zones: Sendable {
         let idempotency = request.idempotencyKey(position: number)
         let group = service.node.map.group(of: zone)
         let client = try await request.client(service, group)
+        let isShare =
+            if idempotency == nil { false } else {
+                try await ask(await service.node.levels.isInForce(.zoneMemories, in: group, by: request.deadline))
+            }
         let outcome = try await service.attempts.run(
             under: request.schemaKey, in: request.directory, by: request.deadline
         ) { attempt throws(RequestFailure) in
@@ -69,6 +73,7 @@ package struct Zones: Sendable {
                 operation.kind == .create ? .create : .delete, zone: zone, caller: request.caller,
                 time: service.now, schemaVersion: attempt.schema.version, idempotency: idempotency)
             command.client = client
+            if isShare { command.quota = attempt.quotaTerms(of: request.key, in: service) }
             return try await Tried(.modifyZone(command), of: request, on: group, in: service)
         }
         switch outcome {

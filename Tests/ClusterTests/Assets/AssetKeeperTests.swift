@@ -73,6 +73,25 @@ extension WaitingClusterSuites.AssetClusterTests {
         try await cluster.shutDown()
     }
 
+    @Test("of files that no node has so many are remembered at most, and the others are asked for")
+    func manyMissing() async throws {
+        let cluster = try await cluster(1) { settings in
+            settings.assets.wantedMax = 3
+            settings.assets.searchMilliseconds = 3_600_000
+        }
+        let node = try cluster.node(1)
+        for number in 1...5 as ClosedRange<UInt8> {
+            let lost = AssetReference(sha256: [UInt8](repeating: number, count: 32), size: 10)
+            try await save("r\(number)", lost, on: node)
+            try await awaitTrue("it was asked for") { node.assetCounts.failedPulls >= UInt64(number) }
+        }
+        // Files are counted in a later round.
+        _ = try await upload(bytes(1_000), to: node)
+        try await awaitTrue("files are looked through") { node.assetCounts.files == 1 }
+        #expect(node.assetCounts.missing == 3 && node.assetCounts.missingFiles.count == 3)
+        try await cluster.shutDown()
+    }
+
     @Test("where a shard's table of files cannot be read the files of the others are seen to all the same")
     func damagedTable() async throws {
         let cluster = try await cluster(1)

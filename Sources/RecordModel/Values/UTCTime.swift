@@ -1,11 +1,13 @@
 /// A moment in UTC, in the Gregorian calendar. Apply has no other calendar: one of a library may differ from build to
 /// build.
-struct UTCTime {
+package struct UTCTime {
     /// Since 1970.
-    var milliseconds: Int64
+    package var milliseconds: Int64
+
+    package init(milliseconds: Int64) { self.milliseconds = milliseconds }
 
     /// The year, the month from 1 on, and the day of the month.
-    var date: (year: Int64, month: Int64, day: Int64) {
+    package var date: (year: Int64, month: Int64, day: Int64) {
         // Years begin in March, so that a leap day is the last: 719,468 days before 1970 is 1 March of year 0. Eras
         // have 400 years.
         let shifted = Self.floor(milliseconds, 86_400_000) + 719_468
@@ -21,7 +23,7 @@ struct UTCTime {
     }
 
     /// As ISO 8601 writes it, to the second, such as `2026-09-21T14:13:20Z`.
-    var text: String {
+    package var text: String {
         let seconds = Self.floor(milliseconds, 1_000)
         let (second, date) = (seconds - Self.floor(seconds, 86_400) * 86_400, date)
         let parts = [
