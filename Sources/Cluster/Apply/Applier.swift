@@ -408,7 +408,7 @@ package final class Applier: Sendable {
         // The folder says so before the database is in its place.
         if FileManager.default.fileExists(atPath: path) { try levels.record(try SnapshotInstall.level(ofFileAt: path)) }
         let new = try SnapshotInstall.replaceDatabase(
-            at: databasePath, by: path, mark: mark, old: old, options: databaseOptions)
+            at: databasePath, by: path, mark: mark, old: old, options: databaseOptions, on: log.disk)
         state.withLock { $0.database = new }
         try new.write { try machine.upgradeTables(in: $0) }
         let level = try new.read { db in

@@ -18,8 +18,9 @@ struct RaftProofs {
         var mayHaveLost: Bool
         /// Until when its process stood still last.
         var pausedUntil: UInt64 = 0
-        /// When its clocks last came to disagree, as its process must have noticed by now; nil for never, or in doubt.
-        var disagreedAt: UInt64?
+        /// When its clocks last came to disagree, on its own, as its process must have noticed by now; nil for never, or
+        /// in doubt.
+        var disagreedAt: MonotonicTime?
         /// Whether its clock stood still, and it need not have noticed yet.
         var mayNotKnowTime = false
         /// What its log has durably; nil for nothing.
@@ -337,10 +338,9 @@ struct RaftProofs {
     /// Whether its lease rests on what was sent before its clocks came to disagree: it may have stood still for longer
     /// than it knows.
     private func hasOldLease(_ sender: Witness, _ leader: RaftInspector, at now: UInt64) -> String? {
-        guard let disagreed = sender.disagreedAt, sender.pausedUntil + 500 * World.millisecond < now,
+        guard let since = sender.disagreedAt, sender.pausedUntil + 500 * World.millisecond < now,
             let lease = sender.raft.settings.lease, let end = leader.leaseEnd
         else { return nil }
-        let since = sender.clock.local(at: disagreed)
         // What clocks may differ in speed is taken off.
         guard end < since.adding(milliseconds: lease.promiseMilliseconds * 9 / 10) else { return nil }
         return "has a lease until \(end), by answers from before its clocks came to disagree at \(since)"

@@ -12,11 +12,11 @@ final class ProcessLife: @unchecked Sendable {
     var pausedUntil: UInt64 = 0
     /// For how long its monotonic clock has stood still by now, or will have when its pause is over.
     private(set) var suspension: UInt64 = 0
-    /// When its clocks last came to disagree; nil where it need not have noticed.
-    private var disagreed: UInt64?
+    /// What the monotonic clock showed when the two last came to disagree; nil where it need not have noticed.
+    private var disagreed: MonotonicTime?
     /// Until when its monotonic clock stood still last.
     private var suspendedUntil: UInt64?
-    /// When they did, or may have.
+    /// When the two came to disagree, or may have.
     private var lastDisagreed: UInt64 = 0
     /// By when its lane has looked at its clocks.
     private static let noticeMax = 500 * World.millisecond
@@ -49,11 +49,16 @@ final class ProcessLife: @unchecked Sendable {
         suspension += nanoseconds
         clock.suspend(at: now, until: pausedUntil)
         suspendedUntil = pausedUntil
-        (disagreed, lastDisagreed) = (pausedUntil, pausedUntil)
+        (disagreed, lastDisagreed) = (clock.local(at: pausedUntil), pausedUntil)
     }
 
     /// Whether its monotonic clock stood still, and it need not have noticed yet.
-    func mayNotKnowTime(at now: UInt64) -> Bool { suspendedUntil.map { now <= $0 + Self.noticeMax } ?? false }
+    func mayNotKnowTime(at now: UInt64) -> Bool { hasStoodStill(at: now, within: Self.noticeMax) }
+
+    /// Whether its monotonic clock stands still, or did within so many nanoseconds.
+    func hasStoodStill(at now: UInt64, within nanoseconds: UInt64) -> Bool {
+        suspendedUntil.map { now <= $0 + nanoseconds } ?? false
+    }
 
     /// Its wall clock is set.
     func setWall(_ milliseconds: Int64, at now: UInt64) {
@@ -62,11 +67,11 @@ final class ProcessLife: @unchecked Sendable {
         if change == 0 { return }
         // Two changes of which it sees one may come to nothing.
         let isSeen = change > 100 && lastDisagreed + Self.noticeMax < now && pausedUntil + Self.noticeMax < now
-        (disagreed, lastDisagreed) = (isSeen ? now : nil, now)
+        (disagreed, lastDisagreed) = (isSeen ? clock.local(at: now) : nil, now)
     }
 
-    /// When its clocks last came to disagree, as it must have noticed by now; nil for never, or in doubt.
-    func noticedDisagreement(at now: UInt64) -> UInt64? {
+    /// When its clocks last came to disagree, on its own, as it must have noticed by now; nil for never, or in doubt.
+    func noticedDisagreement(at now: UInt64) -> MonotonicTime? {
         lastDisagreed + Self.noticeMax < now ? disagreed : nil
     }
 
