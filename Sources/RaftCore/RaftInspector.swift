@@ -25,6 +25,14 @@ package struct RaftInspector {
         (raft.leadership?.followers ?? []).map { ($0.id, $0.confirmedRound) }
     }
 
+    /// Up to where a leader counts each follower for what it has durably.
+    package var matches: [(replica: ReplicaID, index: LogIndex)] {
+        (raft.leadership?.followers ?? []).map { ($0.id, $0.match) }
+    }
+
+    /// What the leader of this term is to be told that the replica has, once it is durable.
+    package var owedMatch: LogIndex? { raft.replica.owedMatch?.index }
+
     /// What reads that wait for a round of heartbeats are to see.
     package var readIndexes: [LogIndex] { (raft.leadership?.reads.batches ?? []).map(\.index) }
 

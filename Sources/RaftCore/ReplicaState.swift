@@ -9,7 +9,7 @@ struct ReplicaState: Hashable, Sendable {
     /// A snapshot that the shell is installing. Until it is done the replica neither appends nor campaigns nor applies.
     private(set) var pendingInstall: SnapshotMark?
     /// A match that was not durable when the leader of this term asked, and that no later effects would tell it of.
-    private var owedMatch: LogPosition?
+    private(set) var owedMatch: LogPosition?
     var outbox: Outbox
 
     init(id: ReplicaID, settings: RaftSettings, restored: RestoredState, now: MonotonicTime) {

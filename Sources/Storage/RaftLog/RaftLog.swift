@@ -156,6 +156,9 @@ package final class RaftLog: Sendable {
         shared.table.withLock { $0.pinningGroups(sizeBytesTarget: options.sizeBytesTarget) }
     }
 
+    /// The disk that it is on, which keeps the names of its groups' databases, too.
+    package var disk: any LogDisk { options.disk }
+
     /// The size of the segments that hold records, in bytes.
     package var sizeBytes: Int { shared.table.withLock { $0.sizeBytes } }
 

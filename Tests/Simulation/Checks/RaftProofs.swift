@@ -18,6 +18,11 @@ struct RaftProofs {
         var mayHaveLost: Bool
         /// Until when its process stood still last.
         var pausedUntil: UInt64 = 0
+        /// When its clocks last came to disagree, on its own, as its process must have noticed by now; nil for never, or
+        /// in doubt.
+        var disagreedAt: MonotonicTime?
+        /// Whether its clock stood still, and it need not have noticed yet.
+        var mayNotKnowTime = false
         /// What its log has durably; nil for nothing.
         var logged: () -> RecoveredGroup? = { nil }
     }
@@ -29,17 +34,10 @@ struct RaftProofs {
     private struct Acknowledged {
         var term: Term
         var position: LogPosition
-        var life: Int
-    }
-
-    /// A vote that a replica gave, and in which life of its process.
-    private struct Vote {
-        var hardState: HardState
-        var life: Int
     }
 
     private var acknowledged: [Member: Acknowledged] = [:]
-    private var lastVotes: [Member: Vote] = [:]
+    private var lastVotes: [Member: HardState] = [:]
     /// Up to where a term's leader heard that replicas have its log.
     private var matches: [Reign: [ReplicaID: LogIndex]] = [:]
     /// Where the logs of candidates end.
@@ -53,13 +51,22 @@ struct RaftProofs {
     /// Leaders that asked another replica to take over.
     private var leaving: Set<Reign> = []
     private(set) var committed: [GroupID: LogPosition] = [:]
-    private var lives: [Member: Int] = [:]
+    /// The first position of each run of terms in what was committed.
+    private var committedRuns: [GroupID: [LogPosition]] = [:]
+    /// Up to where a term's leader has sent a replica its log.
+    private var sent: [Reign: [ReplicaID: LogIndex]] = [:]
+    /// What a term's leader counts replicas for, as far as their disks were looked at.
+    private var counted: [Reign: [ReplicaID: LogIndex]] = [:]
 
     /// Takes note of what a message says; its sender may be gone.
     mutating func note(_ sent: PeerMessage) {
         let (message, reign) = (sent.message, Reign(group: sent.group, term: sent.message.term))
         switch message.body {
         case .voteRequest(let lastLog, _): candidates[reign, default: [:]][message.from] = lastLog
+        case .appendRequest(let request):
+            let last = request.entries.last?.index ?? request.previous.index
+            let before = self.sent[reign]?[message.to] ?? .zero
+            if last > before { self.sent[reign, default: [:]][message.to] = last }
         case .timeoutNow: leaving.insert(reign)
         default: break
         }
@@ -89,15 +96,15 @@ struct RaftProofs {
     ) -> String? {
         let (group, message, raft) = (sent.group, sent.message, sender.raft)
         let member = Member(group: group, replica: message.from)
-        if lives.updateValue(sender.life, forKey: member) != sender.life, let fault = remembers(member, sender) {
-            return "group \(group): \(fault)"
-        }
-        if let fault = isAheadOfDisk(message, sender) { return "group \(group): \(message.from) \(fault)" }
         let reign = Reign(group: group, term: message.term)
+        let fault =
+            remembers(member, sender) ?? isAheadOfDisk(message, sender) ?? acknowledgesUnsent(message, in: reign, raft)
+            ?? commitsAnother(group, raft)
+        if let fault { return "group \(group): \(message.from) \(fault)" }
         switch message.body {
         case .appendResponse(.accepted(let match)): note(match, of: member, message.term, sender)
         case .voteResponse(granted: true):
-            lastVotes[member] = Vote(hardState: HardState(term: message.term, vote: message.to), life: sender.life)
+            lastVotes[member] = HardState(term: message.term, vote: message.to)
             if let fault = mayNotVote(message, in: reign, raft) { return "group \(group): \(fault)" }
         case .preVoteRequest where raft.role == .preCandidate && message.term == raft.term.next:
             if RaftInspector(raft).hearsLeader(at: sender.clock.local(at: now)) {
@@ -107,19 +114,26 @@ struct RaftProofs {
         }
         // A message may leave later than it was made.
         guard raft.role == .leader, raft.term == message.term else { return nil }
+        return proves(group, sender, at: now, witness).map {
+            "group \(group): \(raft.id), which leads term \(raft.term), \($0)"
+        }
+    }
+
+    private mutating func proves(
+        _ group: GroupID, _ sender: Witness, at now: UInt64, _ witness: (ReplicaID) -> Witness?
+    ) -> String? {
+        let raft = sender.raft
         let leader = RaftInspector(raft)
-        let fault =
-            wasElected(group, raft, leader) ?? changesStepByStep(raft, leader) ?? hasMajority(group, sender, leader)
-            ?? readsLate(group, raft, leader) ?? overstays(group, sender, leader, at: now, witness)
+        return wasElected(group, raft, leader) ?? changesStepByStep(raft, leader) ?? hasMajority(group, sender, leader)
+            ?? countsMore(group, raft, leader, witness) ?? readsLate(group, raft, leader)
+            ?? overstays(group, sender, leader, at: now, witness) ?? hasOldLease(sender, leader, at: now)
             ?? outlastsMajority(sender, at: now) ?? isReadBehind(raft, at: now, witness)
-        return fault.map { "group \(group): \(raft.id), which leads term \(raft.term), \($0)" }
     }
 
     private mutating func note(_ match: LogIndex, of member: Member, _ term: Term, _ sender: Witness) {
         guard sender.raft.term == term, let entry = RaftInspector(sender.raft).term(at: match) else { return }
         if let known = acknowledged[member], known.term == term, known.position.index >= match { return }
-        acknowledged[member] = Acknowledged(
-            term: term, position: LogPosition(index: match, term: entry), life: sender.life)
+        acknowledged[member] = Acknowledged(term: term, position: LogPosition(index: match, term: entry))
     }
 
     /// What a message binds its sender to is on its disk before: the term, a vote, and the entries that it says it has.
@@ -128,6 +142,11 @@ struct RaftProofs {
         let (state, end) = (logged.hardState, logged.end)
         let durable = RaftInspector(sender.raft).durableIndex
         if durable > end { return "takes what is up to \(durable) for durable, and its log ends at \(end) on its disk" }
+        // Of two logs that have entries of one term at one place, all before is the same.
+        if let there = logged.term(at: durable), let here = RaftInspector(sender.raft).term(at: durable), here != there
+        {
+            return "takes \(durable) of term \(here) for durable, and its disk has an entry of term \(there) there"
+        }
         switch message.body {
         case .preVoteRequest, .preVoteResponse: return nil
         default: if state.term < message.term { return "speaks in term \(message.term), and its disk has \(state)" }
@@ -144,21 +163,39 @@ struct RaftProofs {
         }
     }
 
-    /// Votes are there after a restart, and so is what a leader was told to be durable. In a later term that may have
-    /// been replaced.
+    /// A replica tells a leader of what that one sent it, or what is committed: the rest may be another leader's.
+    private func acknowledgesUnsent(_ message: Message, in reign: Reign, _ raft: Raft) -> String? {
+        guard raft.term == reign.term else { return nil }
+        let most = max(sent[reign]?[raft.id] ?? .zero, raft.commitIndex)
+        if case .appendResponse(.accepted(let match)) = message.body, match > most {
+            return "acknowledges \(match) in term \(reign.term), whose leader has sent it no more than \(most)"
+        }
+        guard raft.role == .follower, let owed = RaftInspector(raft).owedMatch, owed > most else { return nil }
+        return "is to acknowledge \(owed) in term \(reign.term), whose leader has sent it no more than \(most)"
+    }
+
+    /// Whether it takes for committed what is not what a leader committed there.
+    private func commitsAnother(_ group: GroupID, _ raft: Raft) -> String? {
+        let index = raft.commitIndex
+        guard index > raft.snapshotPosition.index, let known = committed[group], index <= known.index,
+            let term = RaftInspector(raft).term(at: index),
+            let run = committedRuns[group]?.last(where: { $0.index <= index }), run.term != term
+        else { return nil }
+        return "takes \(index) of term \(term) for committed, which is of term \(run.term)"
+    }
+
+    /// Votes stay, and so does what a leader was told to be durable. In a later term that may have been replaced.
     private func remembers(_ member: Member, _ sender: Witness) -> String? {
         guard !sender.mayHaveLost else { return nil }
         let raft = sender.raft
-        if let vote = lastVotes[member], vote.life < sender.life, raft.term <= vote.hardState.term,
-            RaftInspector(raft).hardState != vote.hardState
-        {
-            return "\(member.replica) gave its vote by \(vote.hardState), and forgot it in a restart"
+        if let vote = lastVotes[member], raft.term <= vote.term, RaftInspector(raft).hardState != vote {
+            return "gave its vote by \(vote), and forgot it"
         }
-        guard let known = acknowledged[member], known.life < sender.life, raft.term <= known.term,
+        guard let known = acknowledged[member], raft.term <= known.term,
             raft.snapshotPosition.index < known.position.index
         else { return nil }
         if RaftInspector(raft).term(at: known.position.index) == known.position.term { return nil }
-        return "\(member.replica) acknowledged \(known.position), and its log ends at \(raft.lastLog) after a restart"
+        return "acknowledged \(known.position), and its log ends at \(raft.lastLog) now"
     }
 
     /// Why a replica may not vote for another: it has more in its log.
@@ -198,6 +235,7 @@ struct RaftProofs {
         let (last, known) = (raft.commitIndex, committed[group]?.index ?? .zero)
         guard last > known, let term = leader.term(at: last) else { return nil }
         committed[group] = LogPosition(index: last, term: term)
+        note(committedAfter: known, through: last, in: group, leader)
         guard term == raft.term else { return nil }
         let reign = Reign(group: group, term: term)
         let own = sender.logged()?.end ?? .zero
@@ -219,12 +257,49 @@ struct RaftProofs {
             ? nil : "commits \(last), which a majority of \(configurations[first].configuration) lacks"
     }
 
+    private mutating func note(
+        committedAfter known: LogIndex, through last: LogIndex, in group: GroupID, _ leader: RaftInspector
+    ) {
+        var runs = committedRuns[group] ?? []
+        var index = known.next
+        while index <= last {
+            if let term = leader.term(at: index), runs.last?.term != term {
+                runs.append(LogPosition(index: index, term: term))
+            }
+            index = index.next
+        }
+        committedRuns[group] = runs
+    }
+
+    /// Whether a leader counts a follower for more of its log than that one has on its disk. In a later term another
+    /// leader may have taken it away.
+    private mutating func countsMore(
+        _ group: GroupID, _ raft: Raft, _ leader: RaftInspector, _ witness: (ReplicaID) -> Witness?
+    ) -> String? {
+        let reign = Reign(group: group, term: raft.term)
+        for (replica, match) in leader.matches where match > counted[reign]?[replica] ?? .zero {
+            guard let other = witness(replica), !other.mayHaveLost, other.raft.term == raft.term else { continue }
+            counted[reign, default: [:]][replica] = match
+            let logged = other.logged() ?? RecoveredGroup()
+            guard logged.end >= match else {
+                return "counts \(replica) up to \(match), whose log ends at \(logged.end) on its disk"
+            }
+            if let there = logged.term(at: match), let here = leader.term(at: match), there != here {
+                return "counts \(replica) for \(match) of term \(here), whose disk has one of term \(there) there"
+            }
+        }
+        return nil
+    }
+
     private func changesStepByStep(_ raft: Raft, _ leader: RaftInspector) -> String? {
         for (old, new) in zip(leader.configurations, leader.configurations.dropFirst()) {
             let (from, to) = (old.configuration, new.configuration)
             guard !from.voters.isEmpty else { continue }
             let isStep = to.isJoint ? !from.isJoint && to.outgoing == from.voters : to.voters == from.voters
             guard isStep else { return "has \(to) at \(new.index) after \(from)" }
+            if let fresh = to.voters.first(where: { !from.contains($0) }) {
+                return "has \(fresh) vote by \(to) at \(new.index), which has not learnt by \(from)"
+            }
             if leader.term(at: new.index) == raft.term, raft.commitIndex < old.index {
                 return "has \(to) at \(new.index) before \(from) at \(old.index) is committed"
             }
@@ -247,7 +322,7 @@ struct RaftProofs {
         _ witness: (ReplicaID) -> Witness?
     ) -> String? {
         let (raft, local) = (sender.raft, sender.clock.local(at: now))
-        guard let end = leader.leaseEnd, end > local else { return nil }
+        guard let end = leader.leaseEnd, end > local, !sender.mayNotKnowTime else { return nil }
         if leaving.contains(Reign(group: group, term: raft.term)) { return "has a lease, though it hands over" }
         let last = now + sender.clock.trueDuration(of: end.nanoseconds - local.nanoseconds - 1)
         let isKept = Self.isMajority(raft.configuration) { voter in
@@ -260,12 +335,23 @@ struct RaftProofs {
         return isKept ? nil : "has a lease until \(last) ns, and no majority that votes for nobody until then"
     }
 
+    /// Whether its lease rests on what was sent before its clocks came to disagree: it may have stood still for longer
+    /// than it knows.
+    private func hasOldLease(_ sender: Witness, _ leader: RaftInspector, at now: UInt64) -> String? {
+        guard let since = sender.disagreedAt, sender.pausedUntil + 500 * World.millisecond < now,
+            let lease = sender.raft.settings.lease, let end = leader.leaseEnd
+        else { return nil }
+        // What clocks may differ in speed is taken off.
+        guard end < since.adding(milliseconds: lease.promiseMilliseconds * 9 / 10) else { return nil }
+        return "has a lease until \(end), by answers from before its clocks came to disagree at \(since)"
+    }
+
     /// Whether a leader of an earlier term, which has not heard of this one yet, would answer a read without what this
     /// one has committed. A copy of it is asked.
     private func isReadBehind(_ raft: Raft, at now: UInt64, _ witness: (ReplicaID) -> Witness?) -> String? {
         for voter in raft.configuration.voters where voter != raft.id {
             guard let other = witness(voter), other.raft.role == .leader, other.raft.term < raft.term,
-                other.pausedUntil < now
+                other.pausedUntil < now, !other.mayNotKnowTime
             else { continue }
             var deposed = other.raft
             let effects = deposed.read(.max, now: other.clock.local(at: now))
@@ -297,5 +383,10 @@ struct RaftProofs {
 
 extension RecoveredGroup {
     /// The last entry that is there, or its effect.
-    fileprivate var end: LogIndex { max(lastLog.index, snapshot?.position.index ?? .zero) }
+    var end: LogIndex { max(lastLog.index, snapshot?.position.index ?? .zero) }
+
+    /// The term of an entry that is there.
+    func term(at index: LogIndex) -> Term? {
+        index >= firstIndex && index <= lastLog.index ? terms.last { $0.index <= index }?.term : nil
+    }
 }

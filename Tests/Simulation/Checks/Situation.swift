@@ -21,6 +21,12 @@ package enum Situation: String, Sendable, CaseIterable, Codable {
     case lostCommits
     /// The log's disk failed a read.
     case failedRead
+    /// A leader's machine stood still, with its monotonic clock.
+    case suspendedLeader
+    /// The name of a database that took another's place was lost.
+    case lostDatabaseName
+    /// What the log had let go was looked for in what a power failure would leave of a database.
+    case judgedDatabase
     /// A client was answered by a leader while another one led.
     case readUnderDeposedLeader
     /// A request that had been sent before was answered.
@@ -68,7 +74,7 @@ package enum Situation: String, Sendable, CaseIterable, Codable {
     /// In how many of a thousand seeds of a swarm it must be met; what is rare is asked of large swarms alone.
     package var seedsPerThousandMin: Int {
         switch self {
-        case .toldOfLoss: 0
+        case .toldOfLoss, .lostDatabaseName: 0
         case .lostSync: 2
         case .expiredToken: 5
         case .failedRead: 10

@@ -11,13 +11,13 @@ extension SimulatedNode {
         try makeFolder(at: image)
         guard let names = try? listFolder(at: folder) else { return }
         let known = try disk.writeKnown(of: folder, to: image, after: crash) { SimulatedDisk.folder(of: $0) == folder }
-        for name in names {
+        for name in names.sorted() {
             let (path, newPath) = ("\(folder)/\(name)", "\(image)/\(name)")
             switch name {
             case "log", "assets": try disk.writeImage(of: path, to: newPath, after: crash)
             case "shards", "snapshots":
                 try makeFolder(at: newPath)
-                for file in try listFolder(at: path) {
+                for file in try listFolder(at: path).sorted() {
                     try writeImage(ofFile: "\(path)/\(file)", to: "\(newPath)/\(file)", after: crash)
                 }
             default:
@@ -31,6 +31,17 @@ extension SimulatedNode {
         ofFile path: String, to newPath: String, after crash: SimulatedDisk.Crash
     ) throws(DiskError) {
         if ["-wal", "-shm", DatabaseImage.keptSuffix].contains(where: path.hasSuffix) { return }
+        guard !path.hasSuffix(DatabaseNames.suffix) else {
+            let name = String(path.dropLast(DatabaseNames.suffix.count))
+            guard let former = DatabaseNames.former(of: name) else { return }
+            if crash == .process { return try copyFile(former, to: newPath) }
+            // It comes behind the file that has the name now.
+            guard world.chance(50) else { return }
+            world.met(.lostDatabaseName)
+            let newName = String(newPath.dropLast(DatabaseNames.suffix.count))
+            for suffix in ["-wal", DatabaseImage.keptSuffix] { try removeFile(at: newName + suffix) }
+            return try copyFile(former, to: newName)
+        }
         guard path.hasSuffix(".sqlite") else { return try copyFile(path, to: newPath) }
         if try DatabaseImage.write(of: path, to: newPath, after: crash, using: &world.generator) {
             world.met(.lostCommits)

@@ -88,7 +88,7 @@ final class SimulatedNode: @unchecked Sendable {
         if wallError != 0, error == 0 { rightSince = world.now }
         wallError = error
         wallOffsetMilliseconds = common + error
-        process?.clock.wallOffsetMilliseconds = wallOffsetMilliseconds
+        process?.setWall(wallOffsetMilliseconds, at: world.now)
         onWall?()
     }
 
@@ -122,6 +122,8 @@ final class SimulatedNode: @unchecked Sendable {
     var onInstall: ((String) -> Void)?
     /// Called when a process has opened its folder, before it meets any peer.
     var onOpen: ((ClusterNode) -> Void)?
+    /// Called when a process has ended, and its folder is that of the next one.
+    var onEnd: (() -> Void)?
     /// Whom a webhook tells, if anybody.
     var receiver: Receiver?
     /// Called when the process ended by itself.
@@ -153,7 +155,8 @@ final class SimulatedNode: @unchecked Sendable {
         guard !isDown, let process, !process.isDead, let raft = cluster?.raft(of: group) else { return nil }
         return RaftProofs.Witness(
             raft: raft, clock: process.clock, life: process.life, mayHaveLost: hasLostData || hasBeenFull,
-            pausedUntil: process.pausedUntil, logged: { [cluster] in cluster?.logged(of: group) })
+            pausedUntil: process.pausedUntil, disagreedAt: process.noticedDisagreement(at: world.now),
+            mayNotKnowTime: process.mayNotKnowTime(at: world.now), logged: { [cluster] in cluster?.logged(of: group) })
     }
 
     /// The node, while its process takes requests.
@@ -276,6 +279,7 @@ final class SimulatedNode: @unchecked Sendable {
         } catch {
             preconditionFailure("no image of \(old): \(error)")
         }
+        onEnd?()
         if crash == .process { unsynced = disk.unsynced(of: old, movedTo: folder) }
         return old
     }

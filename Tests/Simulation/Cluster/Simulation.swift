@@ -30,6 +30,9 @@ package final class Simulation: @unchecked Sendable {
     private var mapWatch = MapWatch()
     private var peerWatch = PeerWatch()
     private var raftMembers = RaftMembers()
+    private var diskWatch = DiskWatch()
+    private var logWatch = LogWatch()
+    private var deliveryWatch = DeliveryWatch()
     var report: SimulationReport
     var isHealed = false
     /// Until when nothing new goes wrong.
@@ -112,42 +115,8 @@ package final class Simulation: @unchecked Sendable {
     /// Runs the seed to its end and judges what happened.
     package func run() -> SimulationReport {
         world.note("\(options)")
-        network.observer = { [unowned self] message, sender in
-            guard !sender.isDead else { return }
-            if let fault = raftWatch.judge(message) { violated(fault) }
-            if let fault = prove(message, by: sender) { violated(fault) }
-            if let fault = judgeMap(by: message, of: sender) { violated(fault) }
-            let (node, peer) = (nodes[sender.node - 1], message.message.to.node)
-            if let fault = peerWatch.judge(sender, in: node.folder, sendingTo: peer) { violated(fault) }
-            for situation in raftWatch.situations { world.met(situation) }
-            if let group = raftWatch.newReign {
-                reignsBegan[group] = world.now
-                lookForEffects(in: group, at: sender.node, .leaderWithEffects)
-                rob(inNewReign: group, of: sender.node)
-            }
-            judgeTimes(of: message)
-            spring(at: message)
-            springRivalry(at: message)
-            rob(atHandover: message)
-            if let members = raftWatch.newMembers { disturbChange(to: members, in: message.group, by: sender) }
-        }
-        network.arrivals = { [unowned self] message, receiver in
-            if !receiver.isDead { raftProofs.noteArrival(message) }
-        }
-        network.onViolation = { [unowned self] in violated($0) }
-        network.greetings = { [unowned self] peer, process, build in
-            if let fault = peerWatch.met(peer, by: process, build) { violated(fault) }
-        }
-        for node in nodes {
-            node.onFailure = { [unowned self, unowned node] in recover(node) }
-            node.onError = { [unowned self, unowned node] in heardError($0, of: node) }
-            node.onWall = { [unowned self] in
-                if nodes.count(where: { $0.wallError != 0 }) > 1 { severalWrongSince = world.now }
-            }
-            node.onEffects = { [unowned self, unowned node] in lookForEffects(at: node.number, $0) }
-            node.onInstall = { [unowned self, unowned node] in readAsSnapshotComes(to: node, $0) }
-            node.onOpen = { [unowned self, unowned node] in requireFound(node, $0) }
-        }
+        watchNetwork()
+        for node in nodes { watch(node) }
         for node in nodes.prefix(options.nodes) {
             world.schedule(after: world.milliseconds(0...200), .process, for: nil) { node.start() }
         }
@@ -167,6 +136,61 @@ package final class Simulation: @unchecked Sendable {
         return report
     }
 
+    private func watchNetwork() {
+        network.observer = { [unowned self] message, sender in if !sender.isDead { sent(message, by: sender) } }
+        network.arrivals = { [unowned self] message, receiver in
+            guard !receiver.isDead else { return }
+            raftProofs.noteArrival(message)
+            if !options.network.looseRaftMessages, let fault = deliveryWatch.arrives(message) { violated(fault) }
+        }
+        network.onViolation = { [unowned self] in violated($0) }
+        network.greetings = { [unowned self] peer, process, build in
+            if let fault = peerWatch.met(peer, by: process, build) { violated(fault) }
+        }
+    }
+
+    private func sent(_ message: PeerMessage, by sender: ProcessLife) {
+        // Loose ones may come twice.
+        if !options.network.looseRaftMessages { deliveryWatch.sent(message) }
+        if let fault = raftWatch.judge(message) { violated(fault) }
+        if let fault = prove(message, by: sender) { violated(fault) }
+        if let fault = judgeMap(by: message, of: sender) { violated(fault) }
+        let (node, peer) = (nodes[sender.node - 1], message.message.to.node)
+        if let fault = peerWatch.judge(sender, in: node.folder, sendingTo: peer) { violated(fault) }
+        for situation in raftWatch.situations { world.met(situation) }
+        if let group = raftWatch.newReign {
+            reignsBegan[group] = world.now
+            lookForEffects(in: group, at: sender.node, .leaderWithEffects)
+            rob(inNewReign: group, of: sender.node)
+        }
+        judgeTimes(of: message)
+        spring(at: message)
+        springRivalry(at: message)
+        rob(atHandover: message)
+        if let members = raftWatch.newMembers { disturbChange(to: members, in: message.group, by: sender) }
+    }
+
+    private func watch(_ node: SimulatedNode) {
+        node.onFailure = { [unowned self, unowned node] in recover(node) }
+        node.onError = { [unowned self, unowned node] in heardError($0, of: node) }
+        node.onWall = { [unowned self] in
+            if nodes.count(where: { $0.wallError != 0 }) > 1 { severalWrongSince = world.now }
+        }
+        node.onEffects = { [unowned self, unowned node] in lookForEffects(at: node.number, $0) }
+        node.onInstall = { [unowned self, unowned node] in readAsSnapshotComes(to: node, $0) }
+        node.onOpen = { [unowned self, unowned node] opened in
+            requireFound(node, opened)
+            if let fault = logWatch.opened(node, { opened.logged(of: $0) }) { violated(fault) }
+        }
+        node.onEnd = { [unowned self, unowned node] in
+            var held: [GroupID: RecoveredGroup]?
+            if let cluster = node.cluster {
+                held = groups.reduce(into: [:]) { $0[$1] = cluster.logged(of: $1) }
+            }
+            logWatch.ended(node, held)
+        }
+    }
+
     private func prove(_ message: PeerMessage, by sender: ProcessLife) -> String? {
         raftProofs.note(message)
         raftMembers.note(message)
@@ -179,6 +203,8 @@ package final class Simulation: @unchecked Sendable {
             return other
         }
         if let fault = raftProofs.judge(message, by: witness, at: world.now, other) { return fault }
+        let place = "\(root)/judged.sqlite"
+        if let fault = diskWatch.judge(message, by: node, witness.logged(), place: place) { return fault }
         return raftMembers.judge(
             group, witness, payload: { [raftWatch] in raftWatch.payload(of: group, at: $0) }, other
         ) { [nodes] node in

@@ -115,6 +115,8 @@ package struct SimulationOptions: Sendable {
         case restart
         /// A process stands still.
         case pause
+        /// A machine stands still, and its monotonic clock does too.
+        case suspend
         /// A clock runs at another rate.
         case drift
         /// A wall clock jumps.

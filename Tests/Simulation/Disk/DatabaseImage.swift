@@ -55,6 +55,17 @@ enum DatabaseImage {
         return isLoss
     }
 
+    /// The least that a power failure leaves now of a database that its owner has open.
+    static func writeLeast(of path: String, to newPath: String) throws(DiskError) {
+        try copyFile(path, to: newPath)
+        guard access(path + "-wal", F_OK) == 0 else { return }
+        var bytes = try readWholeFile(at: path + "-wal")
+        if let wal = try wal(of: path, bytes: bytes) {
+            bytes.removeSubrange(min(bytes.count, walHeaderBytes + wal.moved * wal.frameBytes)...)
+        }
+        try writeWhole(bytes, to: try DiskFile(path: newPath + "-wal", flags: O_WRONLY | O_CREAT | O_TRUNC))
+    }
+
     static let keptSuffix = "-kept"
     /// Where the header of a log has the number that tells it from the logs before it.
     private static let salts = 16..<24

@@ -49,6 +49,7 @@ extension SimulatedDisk {
             if let copy = copies[ObjectIdentifier(file)] { return copy }
             let copy = File()
             (copy.unsynced, copy.lost) = (file.unsynced, file.lost)
+            copy.isOfAsset = file.isOfAsset
             (copy.removedContent, copy.removedTime) = (file.removedContent, file.removedTime)
             copies[ObjectIdentifier(file)] = copy
             return copy

@@ -52,6 +52,8 @@ final class SimulatedDisk: LogDisk, @unchecked Sendable {
         var removedContent: [UInt8]?
         /// When it was last stamped before that.
         var removedTime: Int64 = 0
+        /// Whether it is an asset's, of which some wait to be synced.
+        var isOfAsset = false
     }
 
     /// One write that is not synced.
@@ -86,6 +88,8 @@ final class SimulatedDisk: LogDisk, @unchecked Sendable {
     private(set) var nameChanges: [NameChange] = []
     /// Folders within others whose own names were not synced.
     private(set) var unsyncedFolders: Set<String> = []
+    /// The files beside those of assets of which something is not synced.
+    private var unsyncedFiles: Set<ObjectIdentifier> = []
     private(set) var calls: UInt64 = 0
     private(set) var failures: UInt64 = 0
 
@@ -93,7 +97,21 @@ final class SimulatedDisk: LogDisk, @unchecked Sendable {
     init(world: World, _ unsynced: Unsynced = Unsynced()) {
         self.world = world
         (names, nameChanges, unsyncedFolders) = (unsynced.names, unsynced.nameChanges, unsynced.folders)
+        for file in names.values where !file.unsynced.isEmpty && !file.isOfAsset {
+            unsyncedFiles.insert(ObjectIdentifier(file))
+        }
     }
+
+    /// A file or a name beside those of assets that is not synced.
+    var unsyncedPath: String? {
+        if !unsyncedFiles.isEmpty {
+            let paths = names.filter { unsyncedFiles.contains(ObjectIdentifier($0.value)) }.keys
+            return paths.min() ?? "a file without a name"
+        }
+        return nameChanges.first { !Self.isOfAsset($0.path) }?.path
+    }
+
+    static func isOfAsset(_ path: String) -> Bool { path.contains("/assets/") }
 
     /// What is not on the disk when a process ends.
     struct Unsynced {
@@ -113,6 +131,7 @@ final class SimulatedDisk: LogDisk, @unchecked Sendable {
         let known: File
         if creating || names[path] == nil {
             known = File()
+            known.isOfAsset = Self.isOfAsset(path)
             if creating { nameChanges.append(.created(path, known)) }
             names[path] = known
         } else {
@@ -136,6 +155,7 @@ final class SimulatedDisk: LogDisk, @unchecked Sendable {
             }
         }
         let count = try file.write(bytes, at: offset)
+        if !known.isOfAsset { unsyncedFiles.insert(ObjectIdentifier(known)) }
         known.unsynced.append(
             Write(offset: offset, bytes: Array(bytes.prefix(count)), before: before, sizeBefore: size))
         return count
@@ -160,7 +180,12 @@ final class SimulatedDisk: LogDisk, @unchecked Sendable {
             if world.chance(70) { loseWrites(of: self.file(file)) }
             throw error
         }
-        self.file(file).unsynced = []
+        isSynced(self.file(file))
+    }
+
+    private func isSynced(_ file: File) {
+        file.unsynced = []
+        unsyncedFiles.remove(ObjectIdentifier(file))
     }
 
     /// The system takes all for written, and some is not.
@@ -177,13 +202,13 @@ final class SimulatedDisk: LogDisk, @unchecked Sendable {
             }
         }
         for (place, byte) in onDisk where inMemory[place] != byte { file.lost[place] = byte }
-        file.unsynced = []
+        isSynced(file)
     }
 
     func stamp(_ file: DiskFile, _ time: Int64) throws(DiskError) {
         try call("fdatasync", file.path)
         try file.stamp(time)
-        self.file(file).unsynced = []
+        isSynced(self.file(file))
     }
 
     func rename(_ path: String, to newPath: String) throws(DiskError) {
@@ -208,6 +233,7 @@ final class SimulatedDisk: LogDisk, @unchecked Sendable {
         try call("unlink", path)
         guard access(path, F_OK) == 0 else { return }
         let removed = names.removeValue(forKey: path) ?? File()
+        unsyncedFiles.remove(ObjectIdentifier(removed))
         removed.removedContent = try readWholeFile(at: path)
         removed.removedTime = try DiskFile(path: path, flags: O_RDONLY).modified()
         try removeFile(at: path)
@@ -218,6 +244,7 @@ final class SimulatedDisk: LogDisk, @unchecked Sendable {
         try call("fsync", path)
         nameChanges.removeAll { Self.folder(of: $0.path) == path }
         unsyncedFolders = unsyncedFolders.filter { Self.folder(of: $0) != path }
+        DatabaseNames.synced(in: path)
     }
 
     static func folder(of path: String) -> String { String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)]) }

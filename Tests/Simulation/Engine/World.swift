@@ -18,6 +18,8 @@ final class World: @unchecked Sendable {
         var kind: Kind
         var process: ProcessLife?
         var loop: SimulatedLoop?
+        /// For how long the process's clock had stood still when this was planned.
+        var suspension: UInt64
         var body: () -> Void
     }
 
@@ -56,7 +58,9 @@ final class World: @unchecked Sendable {
         _ body: @escaping () -> Void
     ) {
         checkThread()
-        queue.add(Event(kind: kind, process: process, loop: loop, body: body), at: now + nanoseconds)
+        let event = Event(
+            kind: kind, process: process, loop: loop, suspension: process?.suspension ?? 0, body: body)
+        queue.add(event, at: now + nanoseconds)
     }
 
     /// Traps where simulated code has left the simulation's thread: nothing after that would follow from the seed.
@@ -72,6 +76,15 @@ final class World: @unchecked Sendable {
         standing = time == now ? standing + 1 : 0
         precondition(standing < Self.standingMax, "time stands still at \(time) ns: something waits without waiting")
         now = time
+        // What is due by a clock that stood still since comes later.
+        if let process = event.process, event.kind == .timer || event.kind == .round,
+            process.suspension > event.suspension, !process.isDead
+        {
+            var later = event
+            later.suspension = process.suspension
+            queue.add(later, at: time + process.suspension - event.suspension)
+            return true
+        }
         if let process = event.process, process.pausedUntil > time {
             queue.add(event, at: min(process.pausedUntil, time + ProcessLife.pauseStep))
             return true

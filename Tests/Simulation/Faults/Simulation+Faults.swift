@@ -1,3 +1,5 @@
+import Cluster
+import PeerTransport
 import RaftCore
 
 // What goes wrong, and how it ends.
@@ -27,6 +29,7 @@ extension Simulation {
         case .blackout: for node in nodes where node.isEnlisted { crash(node, .power) }
         case .restart: node.stop { [self] in restartLater(node) }
         case .pause: pause(node, for: duration)
+        case .suspend: suspend(node, for: duration)
         case .drift: drift(node)
         case .jump: jump(node, for: duration)
         case .failingDisk: failDisk(of: node, for: duration)
@@ -119,6 +122,24 @@ extension Simulation {
     private func pause(_ node: SimulatedNode, for duration: UInt64) {
         guard let process = node.process, !process.isDead else { return }
         process.pausedUntil = max(process.pausedUntil, world.now + duration)
+    }
+
+    /// Has a machine stand still with its clock, and hears nothing for a while after: it may believe that it leads.
+    private func suspend(_ node: SimulatedNode, for duration: UInt64) {
+        // Nothing is promised of rates then.
+        guard let process = node.process, !process.isDead, !options.hasPressing else { return }
+        let leading = groups.filter { raftWatch.reigns[$0]?.leader.node.rawValue == UInt64(node.number) }
+        let duration = min(duration, 8 * World.second)
+        process.suspend(for: duration, at: world.now)
+        guard let group = leading.last else { return }
+        world.met(.suspendedLeader)
+        network.deafen(node.number)
+        world.schedule(after: duration, .fault, for: nil) { [unowned self] in
+            if !isHealed, !isCalm { ask(node.number, what: group) }
+        }
+        world.schedule(after: duration + world.milliseconds(1_000...3_000), .fault, for: nil) { [unowned self] in
+            network.heal()
+        }
     }
 
     private func drift(_ node: SimulatedNode) {

@@ -61,7 +61,7 @@ extension Simulation {
 
     /// Has some clients read what the others write, the ones at a node and the others everywhere else. One goes on
     /// writing at that node, which another leader's entries take the place of.
-    private func ask(_ node: Int, what group: GroupID) {
+    func ask(_ node: Int, what group: GroupID) {
         let zones = recorder.zones.indices.filter { recorder.zones[$0].group == group }
         let others = nodes.filter { $0.running != nil && $0.number != node }.map(\.number)
         guard !zones.isEmpty, !others.isEmpty else { return }

@@ -31,7 +31,10 @@ extension Simulation {
     func sharesInForce(_ kind: RateKind) -> Double {
         let key = RateKey(container: Place.container, kind: kind)
         return nodes.reduce(0) { sum, node in
-            guard let (service, process, _) = node.running else { return sum }
+            // A share lasts by a node's monotonic clock, and for longer where that stood still.
+            guard let (service, process, _) = node.running,
+                !process.hasStoodStill(at: world.now, within: 30 * World.second)
+            else { return sum }
             let now = process.clock.local(at: world.now).nanoseconds
             return sum + Double(service.peerExchange.rates.limiters.microRate(of: key, now: now)) / 1e6
         }
