@@ -72,7 +72,7 @@ extension Client {
 
     /// Counts everything that the container holds, and holds it against what the quotas were charged.
     func recountUsage() async {
-        for container in [Place.container, Hoard.container] { await recountUsage(of: container) }
+        for container in [Place.container, Hoard.container, Workbook.container] { await recountUsage(of: container) }
     }
 
     private func recountUsage(of container: String) async {

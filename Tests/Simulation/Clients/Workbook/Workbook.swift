@@ -43,8 +43,9 @@ struct Workbook: Sendable {
         /// How many changes there were; known of custom zones.
         var sequence: UInt64 = 0
         var entries: [String: Entry] = [:]
-        /// When records were deleted that were not made again since.
-        var tombstones: [String: UInt64] = [:]
+        /// When records were deleted that were not made again since. Which of those comes first that went together is not
+        /// known before the feed told.
+        var tombstones: [String: ClosedRange<UInt64>] = [:]
         /// What each record was before, the newest first.
         var earlier: [String: [Earlier]] = [:]
         /// Records that go in a while, with those that were deleted.
@@ -68,6 +69,8 @@ struct Workbook: Sendable {
         /// What is at or before this is known; in a walk backwards what is at or after it.
         var position: UInt64 = 0
         var isReverse = false
+        /// What the zone had come to when a walk backwards began.
+        var high: UInt64?
         /// Whether the walk began without a token: then tombstones may have gone before.
         var isFirst = true
     }
