@@ -131,7 +131,7 @@ extension Client {
 
     /// Saves and deletes records, and holds what is answered against what must come of it.
     func changeSome(_ place: Int) async {
-        guard let book = workbook else { return }
+        guard let book = workbook, book.zones[place].isThere else { return }
         let person = book.zones[place].isPublic ? world.pick(book.people) : book.owner
         let (operations, isAtomic) = (newOperations(place, book), world.chance(60))
         let body = book.body(operations, in: book.zones[place], isAtomic: isAtomic)

@@ -7,7 +7,7 @@ import Service
 extension Client {
     /// Follows the feed of a custom zone from where it was left, or from the beginning in some direction.
     func followEntries(_ place: Int) async {
-        guard let book = workbook else { return }
+        guard let book = workbook, book.zones[place].isThere else { return }
         let zone = book.zones[place]
         guard zone.isCustom else { return await followInVain(place) }
         if zone.tokenBefore != nil, world.chance(20) { await followTokenBefore(place) }
@@ -42,7 +42,7 @@ extension Client {
 
     /// - Returns: whether there is more; nil where the feed was not followed.
     private func followPage(_ place: Int, _ types: [String]?) async -> Bool? {
-        guard let book = workbook else { return nil }
+        guard let book = workbook, book.zones[place].isThere else { return nil }
         let feed = book.zones[place].feed
         let (limit, keys) = (world.random(1...3), world.chance(20) ? Workbook.fieldNames.filter { $0 < "p" } : nil)
         let answer = await askForFeed(place, feed.token, keys, types, limit: limit, isReverse: feed.isReverse)

@@ -84,7 +84,7 @@ extension Client {
     }
 
     func lookUpEntries(_ place: Int) async {
-        guard let book = workbook else { return }
+        guard let book = workbook, book.zones[place].isThere else { return }
         let zone = book.zones[place]
         let person = zone.isPublic ? world.pick(book.people) : book.owner
         let names = zone.names.shuffled(using: &world.generator).map { ($0, newKeys()) }
@@ -103,7 +103,7 @@ extension Client {
 
     /// What a record was before, a few versions at a time.
     func lookUpEarlier(_ place: Int) async {
-        guard let book = workbook, !nodes[0].options.isUpgraded else { return }
+        guard let book = workbook, book.zones[place].isThere, !nodes[0].options.isUpgraded else { return }
         let zone = book.zones[place]
         let person = zone.isPublic ? world.pick(book.people) : book.owner
         let (name, limit) = (world.pick(zone.names), world.random(1...3))
@@ -142,6 +142,7 @@ extension Client {
     func queryEntries(_ place: Int?) async {
         guard let book = workbook else { return }
         let zone = place.map { book.zones[$0] }
+        guard zone?.isThere ?? true else { return }
         let person = zone?.isPublic == true ? world.pick(book.people) : book.owner
         let query = book.newQuery(in: zone ?? book.zones[0], world)
         let mayRead = zone.map { book.permissions(person, in: $0, isCreator: true).contains(.read) } ?? true
@@ -236,7 +237,7 @@ extension Client {
 
     /// Asks for what is refused whatever there is.
     func askInVain(_ place: Int) async {
-        guard let book = workbook else { return }
+        guard let book = workbook, book.zones[place].isThere else { return }
         let zone = book.zones[place]
         let names = (0...200).map { "\(zone.prefix)\($0)" }
         let deletions = names.map { Workbook.Operation(kind: .forceDelete, name: $0) }

@@ -54,6 +54,7 @@ extension Workbook {
     func newValue(_ field: String, in zone: Zone, _ world: World) -> FieldValue {
         func pick<Value>(_ values: [Value]) -> Value { world.pick(values) }
         switch field {
+        case Self.rank: return .int64(Int64(world.random(0...70)))
         case "number": return .int64(pick([-5, 0, 1, 2, .max]))
         case "size": return .double(pick([-1.5, 0, 0.25, 2, 1e9]))
         case "day": return .timestamp(pick([-1, 0, 1_000, 1_700_000_000_000]))

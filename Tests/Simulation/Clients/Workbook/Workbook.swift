@@ -8,7 +8,7 @@ struct Workbook: Sendable {
     static let container = "iCloud.workbook"
     static let schemaKey = SchemaKey(container: container, environment: .development)
     /// Of one client, one after the other, where it loses sight of what there is.
-    static let serialsMax = 4
+    static let serialsMax = 2
     static let editor = "editor"
 
     /// A record, or an earlier version of one.
@@ -92,7 +92,7 @@ struct Workbook: Sendable {
 
     init(client: Int, serial: Int, versionsKept: Int) {
         type = Self.type(client, serial)
-        otherType = Self.type(client, serial + 1)
+        otherType = Self.otherType(client)
         grants = Self.grants[client % Self.grants.count]
         let user = "_worker\(client)x\(serial)"
         owner = Person(user)
@@ -114,7 +114,8 @@ struct Workbook: Sendable {
         ]
     }
 
-    static func type(_ client: Int, _ serial: Int) -> String { "Page\(client)x\(serial)" }
+    private static func type(_ client: Int, _ serial: Int) -> String { "Page\(client)x\(serial)" }
+    private static func otherType(_ client: Int) -> String { "Other\(client % grants.count)" }
 
     /// What a type grants; each client has one of these.
     private static let grants: [[Grant]] = [
@@ -133,22 +134,23 @@ struct Workbook: Sendable {
     ]
 
     static func schema(clients: Int) -> Schema {
-        var types: [RecordType] = [.users]
+        var types = grants.indices.map {
+            RecordType(name: otherType($0), fields: fieldDefinitions, grants: grants[$0])
+        }
         for client in 1...max(clients, 1) {
-            for serial in 0...serialsMax {
+            for serial in 0..<serialsMax {
                 types.append(
                     RecordType(
                         name: type(client, serial), fields: fieldDefinitions, grants: grants[client % grants.count]))
             }
         }
-        return Schema(roles: [editor], types: types)
+        return Schema(roles: [editor], types: [.users] + types)
     }
 
-    static func directoryCommands(clients: Int, _ limits: ContainerLimits) -> [DirectoryCommand] {
+    static func directoryCommands(_ limits: ContainerLimits) -> [DirectoryCommand] {
         var commands: [DirectoryCommand] = [.createContainer(name: container, time: SimulatedClock.wallOrigin)]
         let kept = [ContainerLimit.recordVersionDays, .recordVersionsMax].filter { limits[$0] != $0.standard }
         if !kept.isEmpty { commands.append(.setLimits(container: container, kept.map { LimitChange($0, limits[$0]) })) }
-        commands.append(.setSchema(schemaKey, expectedVersion: 0, schema(clients: clients)))
         return commands
     }
 
