@@ -106,7 +106,7 @@ final class Client: @unchecked Sendable {
         notebook = Notebook(client: number, serial: 0)
         hoard = Hoard(client: number, serial: 0)
         watchbook = Watchbook(client: number, serial: 0)
-        workbook = Workbook(client: number, serial: 0, versionsKept: Int(recorder.limits.versionsKept))
+        workbook = Workbook(client: number, serial: 0, versionsKept: Int(nodes[0].options.limits.versionsKept))
     }
 
     func start(thinkMillisecondsMax: UInt64) {

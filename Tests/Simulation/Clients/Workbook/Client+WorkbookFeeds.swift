@@ -223,14 +223,15 @@ extension Workbook.Zone {
 extension Workbook {
     /// Follows the database from the beginning.
     mutating func forgetDatabase() {
-        databaseToken = nil
+        (databaseToken, isDatabaseNew) = (nil, true)
         for place in [0, 1] { (zones[place].hasNews, zones[place].wasTold) = (zones[place].isThere, false) }
     }
 
     /// Takes over what the feed of the database tells of a zone.
     mutating func take(_ changed: ChangedZone) throws(UnexpectedAnswer) {
-        guard let place = [0, 1].first(where: { zones[$0].key.name == changed.state.name }), zones[place].hasNews,
-            !zones[place].wasTold, changed.isDeleted != zones[place].isThere, changed.state == zones[place].state
+        guard let place = [0, 1].first(where: { zones[$0].key.name == changed.state.name }),
+            zones[place].hasNews || isDatabaseNew && changed.isDeleted, !zones[place].wasTold,
+            changed.isDeleted != zones[place].isThere, changed.state == zones[place].state
         else { throw UnexpectedAnswer("\(changed), and its zones are \(zones.map(\.state))") }
         zones[place].wasTold = true
     }
@@ -242,5 +243,6 @@ extension Workbook {
             if zone.hasNews, zone.isThere, !zone.wasTold { throw UnexpectedAnswer("\(zone.state) is left out") }
             (zones[place].hasNews, zones[place].wasTold) = (false, false)
         }
+        isDatabaseNew = false
     }
 }

@@ -51,6 +51,7 @@ extension Workbook {
         for (operation, refusal) in zip(operations, early) {
             judged.items.append(refusal ?? perform(operation, by: person, in: &judged.zone))
         }
+        goOn(by: person, in: &judged.zone)
         guard isAtomic, judged.items.contains(where: \.isFailure) else { return judged }
         let items = judged.items.map { $0.isFailure ? $0 : .failed(.atomicError) }
         return Judged(items: items, isAtomicFailure: true, zone: before)
@@ -189,7 +190,8 @@ extension Workbook {
             for name in others { bury(name, by: person, in: &zone) }
             for name in others { zone.tombstones[name] = first...zone.sequence }
         } else {
-            goOn(from: entry.name, by: person, in: &zone)
+            let sources = zone.entries.values.filter { Self.refers($0, to: entry.name, .deleteSelf) }
+            zone.jobs.append((entry.name, Set(sources.map(\.name))))
         }
         return .deleted
     }
@@ -202,18 +204,20 @@ extension Workbook {
         zone.tombstones[name] = zone.sequence...zone.sequence
     }
 
-    /// What a job takes away later, in a zone that is not atomic.
-    private func goOn(from deleted: String, by person: Person, in zone: inout Zone) {
-        var targets = [deleted]
-        while !targets.isEmpty {
-            let target = targets.removeFirst()
-            let sources = sources(of: target, by: person, in: zone)
+    /// What jobs take away later, in a zone that is not atomic: what refers to a deleted record since before.
+    private func goOn(by person: Person, in zone: inout Zone) {
+        while !zone.jobs.isEmpty {
+            let job = zone.jobs.removeFirst()
+            let sources = sources(of: job.target, by: person, in: zone).filter(job.sources.contains)
             let isAnyHeld = sources.contains { isHeld($0, outside: [], in: zone) }
-            let along = cascade(from: target, by: person, in: zone)
+            let along = sources.reduce(into: Set<String>()) { along, source in
+                along.formUnion(cascade(from: source, by: person, in: zone))
+            }
             for source in sources where !isAnyHeld || !isHeld(source, outside: along, in: zone) {
+                let next = zone.entries.values.filter { Self.refers($0, to: source, .deleteSelf) }
                 bury(source, by: person, in: &zone)
                 zone.doomed.insert(source)
-                targets.append(source)
+                zone.jobs.append((source, Set(next.map(\.name))))
             }
         }
     }

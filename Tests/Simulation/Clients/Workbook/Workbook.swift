@@ -48,6 +48,8 @@ struct Workbook: Sendable {
         var tombstones: [String: ClosedRange<UInt64>] = [:]
         /// What each record was before, the newest first.
         var earlier: [String: [Earlier]] = [:]
+        /// Deleted records with what referred to them then, which a job takes away.
+        var jobs: [(target: String, sources: Set<String>)] = []
         /// Records that go in a while, with those that were deleted.
         var doomed: Set<String> = []
         var feed = Feed()
@@ -88,6 +90,8 @@ struct Workbook: Sendable {
     var zones: [Zone]
     /// Of the private database.
     var databaseToken: String?
+    /// Whether its feed is followed from the beginning: then it may tell of zones that were deleted before.
+    var isDatabaseNew = true
     let versionsKept: Int
 
     init(client: Int, serial: Int, versionsKept: Int) {
