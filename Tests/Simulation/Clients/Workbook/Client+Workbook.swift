@@ -139,7 +139,9 @@ extension Client {
         let identity = Visit.Identity(key: newKey(), body: body)
         guard let saved = await change(place, person, judged, identity) else { return }
         workbook?.zones[place] = saved
-        if judged.items.contains(where: { if case .failed(.validatingReferenceError, _, _) = $0 { true } else { false } }) {
+        if judged.items.contains(where: {
+            if case .failed(.validatingReferenceError, _, _) = $0 { true } else { false }
+        }) {
             world.met(.refusedReference)
         }
         if person != book.owner, !judged.items.allSatisfy(\.isFailure) { world.met(.changeByOther) }

@@ -62,8 +62,8 @@ extension Client {
                 try workbook?.zones[place].take(page, book.type, keys, types, limit: limit)
             } catch {
                 complainOfWorkbook(
-                    "the feed of \(book.zones[place].key.name), \(limit) at a time\(feed.isReverse ? " backwards" : "") "
-                        + "from \(feed.position): \(error)")
+                    "the feed of \(book.zones[place].key.name), \(limit) at a time"
+                        + "\(feed.isReverse ? " backwards" : "") from \(feed.position): \(error)")
                 return nil
             }
             if page.hasMore, page.count < limit { world.met(.endedPage) }

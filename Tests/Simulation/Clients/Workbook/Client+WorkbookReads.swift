@@ -72,7 +72,8 @@ extension Client {
                 if let code = element["serverErrorCode"]?.string {
                     seen.append(Seen(name: name, error: ErrorCode(rawValue: code) ?? .internalError))
                 } else {
-                    seen.append(Seen(name: name, entry: try .init(json: element, type: book.type, asStrings: asStrings)))
+                    seen.append(
+                        Seen(name: name, entry: try .init(json: element, type: book.type, asStrings: asStrings)))
                 }
             }
             guard seen.map(\.name) == names.map(\.name) else { throw UnexpectedAnswer("\(seen.map(\.name))") }
@@ -95,8 +96,8 @@ extension Client {
             let error: ErrorCode? = entry == nil ? .notFound : isReadable ? nil : .accessDenied
             guard found.error == error, found.entry == (isReadable ? entry?.showing(keys) : nil) else {
                 return complainOfWorkbook(
-                    "a lookup of \(name) by \(person.caller.stampName) with \(keys ?? ["all"]) finds \(found), and it is "
-                        + "\(entry.map { "\($0)" } ?? "not there")")
+                    "a lookup of \(name) by \(person.caller.stampName) with \(keys ?? ["all"]) finds \(found), and "
+                        + "it is \(entry.map { "\($0)" } ?? "not there")")
             }
         }
     }
@@ -294,7 +295,8 @@ extension Workbook.Earlier {
         guard let record = json["record"], case .bool(let isDeletion)? = json["isDeletion"],
             let user = json["replaced"]?["userRecordName"]?.string
         else { throw UnexpectedAnswer("no version: \(json)") }
-        self.init(entry: try .init(json: record, type: type, asStrings: false), isDeletion: isDeletion, replacedBy: user)
+        self.init(
+            entry: try .init(json: record, type: type, asStrings: false), isDeletion: isDeletion, replacedBy: user)
     }
 
     /// What is known of it in any case: times are told by answers that were not lost alone.

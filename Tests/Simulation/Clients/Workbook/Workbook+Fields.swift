@@ -68,7 +68,8 @@ extension Workbook {
             return .list(.reference, (0..<world.random(1...2)).map { _ in .reference(newReference(in: zone, world)) })
         case Self.parent: return .reference(Reference(recordName: pick(zone.names)))
         case Self.secret: return .encrypted(.string(pick(Self.words)))
-        default: return .string(pick(["", "\u{1}\u{1}\u{1}", "\"plain\" \u{e9}", String(repeating: "long ", count: 40)]))
+        default:
+            return .string(pick(["", "\u{1}\u{1}\u{1}", "\"plain\" \u{e9}", String(repeating: "long ", count: 40)]))
         }
     }
 
@@ -156,7 +157,8 @@ extension Workbook.Entry {
         var fields: [String: FieldValue] = [:]
         for member in members {
             guard let type = Workbook.types[member.key], let value = member.value["value"],
-                let word = member.value["type"]?.string, (member.value["isEncrypted"] == .bool(true)) == type.isEncrypted,
+                let word = member.value["type"]?.string,
+                (member.value["isEncrypted"] == .bool(true)) == type.isEncrypted,
                 word == type.webName || word == "UNKNOWN_LIST" && value.array?.isEmpty == true
             else { throw UnexpectedAnswer("field \(member.key) is \(member.value)") }
             fields[member.key] = try FieldValue(shown: value, type, asStrings: asStrings)
@@ -185,7 +187,9 @@ extension Workbook.Entry {
 
 extension Stamp {
     fileprivate init?(shown json: JSONValue) {
-        guard case .integer(let time)? = json["timestamp"], let user = json["userRecordName"]?.string else { return nil }
+        guard case .integer(let time)? = json["timestamp"], let user = json["userRecordName"]?.string else {
+            return nil
+        }
         self.init(timestamp: time, user: user)
     }
 }

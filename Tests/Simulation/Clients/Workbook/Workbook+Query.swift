@@ -21,7 +21,9 @@ extension Workbook {
         var query = Query()
         for _ in 0..<world.pick([0, 1, 1, 1, 2, 3]) { query.filters.append(newFilter(in: zone, world)) }
         for _ in 0..<world.pick([0, 0, 1, 1, 2]) {
-            let field = world.pick(["number", "size", "day", "label", "data", Self.place, "___createTime", "___modTime"])
+            let field = world.pick([
+                "number", "size", "day", "label", "data", Self.place, "___createTime", "___modTime",
+            ])
             guard !query.sorts.contains(where: { $0.field == field }) else { continue }
             let origin = field == Self.place ? world.pick(Self.places) : nil
             query.sorts.append(Sort(field: field, isAscending: world.chance(50), relativeLocation: origin))
@@ -34,37 +36,22 @@ extension Workbook {
     }
 
     private func newFilter(in zone: Zone, _ world: World) -> Filter {
-        func list(_ field: String, _ type: ScalarType) -> FieldValue {
-            .list(type, (0..<world.random(1...3)).map { _ in member(field) })
-        }
-        func member(_ field: String) -> FieldValue {
-            switch field {
-            case Self.tags: .string(world.pick(Self.members))
-            case Self.owner, Self.owners, Self.parent, "___recordID":
-                .reference(Reference(recordName: world.pick(zone.names)))
-            case "___createdBy", "___modifiedBy":
-                .reference(Reference(recordName: world.pick(people).caller.stampName))
-            case "___createTime", "___modTime":
-                .timestamp(zone.entries.values.map(\.created.timestamp).min() ?? 0)
-            default: newValue(field, in: zone, world)
-            }
-        }
-        let ordered = ["number", Self.rank, "size", "day", "label", "data", "___createTime", "___modTime"]
-        let single = ordered + [Self.owner, "___recordID", "___createdBy", "___modifiedBy", Self.parent]
+        let single = Self.ordered + [Self.owner, "___recordID", "___createdBy", "___modifiedBy", Self.parent]
         switch world.random(0...9) {
         case 0..<2:
             let field = world.pick(single)
-            return Filter(field: field, comparator: world.pick([.equals, .notEquals]), value: member(field))
+            return Filter(
+                field: field, comparator: world.pick([.equals, .notEquals]), value: wanted(field, in: zone, world))
         case 2..<4:
             let field = world.pick(single)
-            let value = list(field, Self.types[field]?.scalar ?? .string)
+            let value = list(field, in: zone, world)
             return Filter(field: field, comparator: world.pick([.in, .in, .notIn]), value: value)
         case 4..<6:
-            let field = world.pick(ordered)
+            let field = world.pick(Self.ordered)
             let comparators: [RecordModel.Comparator] = [
                 .lessThan, .lessThanOrEquals, .greaterThan, .greaterThanOrEquals,
             ]
-            return Filter(field: field, comparator: world.pick(comparators), value: member(field))
+            return Filter(field: field, comparator: world.pick(comparators), value: wanted(field, in: zone, world))
         case 6:
             return Filter(
                 field: "label", comparator: world.pick([.beginsWith, .notBeginsWith]),
@@ -78,26 +65,47 @@ extension Workbook {
             return Filter(
                 field: world.pick(["label", "text", nil]),
                 comparator: world.pick([.containsAllTokens, .containsAnyTokens]), value: .string(world.pick(text)))
-        default: return newListFilter(list, member, world)
+        default: return newListFilter(in: zone, world)
         }
     }
 
-    private func newListFilter(
-        _ list: (String, ScalarType) -> FieldValue, _ member: (String) -> FieldValue, _ world: World
-    ) -> Filter {
+    /// Fields whose values have an order.
+    private static let ordered = ["number", rank, "size", "day", "label", "data", "___createTime", "___modTime"]
+
+    private func list(_ field: String, in zone: Zone, _ world: World) -> FieldValue {
+        let members = (0..<world.random(1...3)).map { _ in wanted(field, in: zone, world) }
+        return .list(Self.types[field]?.scalar ?? .string, members)
+    }
+
+    /// A value to look for; of a list a member.
+    private func wanted(_ field: String, in zone: Zone, _ world: World) -> FieldValue {
+        switch field {
+        case Self.tags: .string(world.pick(Self.members))
+        case Self.owner, Self.owners, Self.parent, "___recordID":
+            .reference(Reference(recordName: world.pick(zone.names)))
+        case "___createdBy", "___modifiedBy":
+            .reference(Reference(recordName: world.pick(people).caller.stampName))
+        case "___createTime", "___modTime":
+            .timestamp(zone.entries.values.map(\.created.timestamp).min() ?? 0)
+        default: newValue(field, in: zone, world)
+        }
+    }
+
+    private func newListFilter(in zone: Zone, _ world: World) -> Filter {
         if world.chance(20) {
             return Filter(
                 field: Self.tags, comparator: world.pick([.listMemberBeginsWith, .notListMemberBeginsWith]),
                 value: .string(world.pick(["x", "xy", "z"])))
         }
-        let (field, type): (String, ScalarType) = world.pick([(Self.tags, .string), (Self.owners, .reference)])
+        let field = world.pick([Self.tags, Self.owners])
         let ofOne: [RecordModel.Comparator] = [.listContains, .notListContains]
         let ofMany: [RecordModel.Comparator] = [
             .listContainsAll, .notListContainsAll, .listContainsAny, .notListContainsAny,
         ]
         let comparator = world.pick(ofOne + ofMany)
         return Filter(
-            field: field, comparator: comparator, value: ofOne.contains(comparator) ? member(field) : list(field, type))
+            field: field, comparator: comparator,
+            value: ofOne.contains(comparator) ? wanted(field, in: zone, world) : list(field, in: zone, world))
     }
 }
 

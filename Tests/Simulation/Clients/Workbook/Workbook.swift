@@ -43,8 +43,8 @@ struct Workbook: Sendable {
         /// How many changes there were; known of custom zones.
         var sequence: UInt64 = 0
         var entries: [String: Entry] = [:]
-        /// When records were deleted that were not made again since. Which of those comes first that went together is not
-        /// known before the feed told.
+        /// When records were deleted that were not made again since. Which of those comes first that went together is
+        /// not known before the feed told.
         var tombstones: [String: ClosedRange<UInt64>] = [:]
         /// What each record was before, the newest first.
         var earlier: [String: [Earlier]] = [:]
