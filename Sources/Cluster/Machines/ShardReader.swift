@@ -26,10 +26,12 @@ struct ShardReader {
         self.db = db
     }
 
-    /// An answer has to fit a frame between nodes. A page ends before the record that would make it larger.
-    private static let answerBytesMax = 6 << 20
+    /// Of records that are looked up: an answer has to fit a frame between nodes.
+    private static let answerBytesMax = QueryTuning().answerBytesMax
     /// Of records that are looked up, with those for which the answer has no room: more is not rendered in vain.
     private static let lookupBytesMax = 2 * answerBytesMax
+    /// Of a page.
+    private let pageBytesMax = QueryTuning.current.answerBytesMax
     private static let lostKey = ServiceError(
         .internalError,
         "an encrypted field of the record was sealed by a key that the cluster does not have: restore the record, or the "
@@ -157,7 +159,7 @@ struct ShardReader {
         var count = 0
         writer.beginArray()
         let outcome = try records.query(query) { record in
-            let isThere = writer.fits(Self.answerBytesMax) { writer in
+            let isThere = writer.fits(pageBytesMax) { writer in
                 write(record, in: query.zone, rendering, to: &writer)
             }
             if isThere { count += 1 }
@@ -185,7 +187,7 @@ struct ShardReader {
                 let zone = ZoneKey(database: query.database, name: item.zone)
                 write(item.record, in: zone, rendering, showsZone: true, to: &writer)
                 bytes += writer.bytes.count + item.position.count
-                if bytes > Self.answerBytesMax, let last = ranked.last {
+                if bytes > pageBytesMax, let last = ranked.last {
                     return ShardAnswer(ShardList(ranked).encoded(), cursor: last.position)
                 }
                 ranked.append(RankedRecord(position: item.position, json: writer.bytes))
@@ -199,7 +201,7 @@ struct ShardReader {
         var count = 0
         writer.beginArray()
         let outcome = try ChangeReads(tables, in: db).zoneChanges(request) { entry in
-            let isThere = writer.fits(Self.answerBytesMax) { writer in
+            let isThere = writer.fits(pageBytesMax) { writer in
                 switch entry {
                 case .record(let record): write(record, in: request.zone, rendering, to: &writer)
                 case .deleted(let name, _, let changeTag): writer.tombstone(recordName: name, changeTag: changeTag)
@@ -220,7 +222,7 @@ struct ShardReader {
         var writer = JSONWriter()
         writer.beginArray()
         let outcome = try EarlierVersions.read(request, from: tables, in: db) { version in
-            writer.fits(Self.answerBytesMax) { writer in
+            writer.fits(pageBytesMax) { writer in
                 writer.recordVersion(replaced: version.replaced, isDeletion: version.isDeletion) { writer in
                     write(version.record, in: request.zone, rendering, to: &writer)
                 }

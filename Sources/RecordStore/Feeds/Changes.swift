@@ -222,6 +222,7 @@ package struct ChangeReads {
         _ page: inout DatabaseChangesPage, _ request: DatabaseChangesRequest, databaseID: Int64
     ) throws {
         let limit = min(max(request.limit, 1), Limits.recordsPerPageMax)
+        let rowsMax = QueryTuning.current.feedRowsMax
         var examined = 0
         var last = request.after
         var zones: [ChangedZone] = []
@@ -235,7 +236,7 @@ package struct ChangeReads {
             FROM zone z WHERE z.database = ? AND z.changed_at > 0 AND z.changed_at > ? ORDER BY z.changed_at
             """, databaseID, Int64(clamping: request.after)
         ) { row in
-            guard zones.count < limit, examined < FeedLimits.examinedMax else {
+            guard zones.count < limit, examined < rowsMax else {
                 hasMore = true
                 return false
             }
@@ -296,6 +297,7 @@ private struct ZonePage {
     private let schema: InstalledSchema
     private let recordTypes: Set<String>?
     private let limit: Int
+    private let tuning = QueryTuning.current
     private var names: UserNameCache
     private var entries: [RecordEntry] = []
     private var examined = 0
@@ -321,7 +323,7 @@ private struct ZonePage {
             ORDER BY r.sequence \(order)
             """, zone.id, walk.lower, walk.upper
         ) { row in
-            guard entries.count < limit, examined < FeedLimits.examinedMax, bytes < FeedLimits.pageBytesMax else {
+            guard entries.count < limit, examined < tuning.feedRowsMax, bytes < tuning.feedBytesMax else {
                 leftOver = true
                 return false
             }

@@ -310,6 +310,13 @@ package struct QueryTuning: Sendable {
     package var examinedMax = QueryLimits.examinedMax
     /// Bytes of record bodies in a page, give or take one record.
     package var pageBytesMax = QueryLimits.pageBytesMax
+    /// Rows that one page of a feed looks at.
+    package var feedRowsMax = FeedLimits.examinedMax
+    /// Bytes of record bodies in a page of a feed, give or take one record.
+    package var feedBytesMax = FeedLimits.pageBytesMax
+    /// Bytes of an answer's records: it has to fit a frame between nodes. A page ends before the record that would make
+    /// it larger.
+    package var answerBytesMax = 6 << 20
 
     package init() {}
 

@@ -33,6 +33,7 @@ extension Simulation {
         for zone in recorder.zones.indices { readBack { await $0.readBack(zone: zone) } }
         for store in recorder.stores.indices { readBack { await $0.readBack(store: store) } }
         for client in clients { readBack(by: client) { await $0.readBackNotebook() } }
+        for client in clients { readBack(by: client) { await $0.readBackWorkbook() } }
         readBack { await $0.tryKeptTokens() }
         if world.chance(40) { readBack { await $0.shareSession() } }
         breakEffects()

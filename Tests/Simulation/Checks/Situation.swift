@@ -70,6 +70,18 @@ package enum Situation: String, Sendable, CaseIterable, Codable {
     case fullConnection
     /// What one node wrote came to another in parts.
     case tornFrame
+    /// A save was refused as what it must refer to was not there, or a deletion as something relies on the record.
+    case refusedReference
+    /// Somebody else than its maker, or another user, changed a record of the public database.
+    case changeByOther
+    /// A key that was used was refused with another body.
+    case reusedKey
+    /// A job took away what went with a deleted record in a default zone.
+    case laterCascade
+    /// A query in descending order for one of several values took several pages.
+    case descendingRanges
+    /// A page of a query or a feed ended before it was full.
+    case endedPage
 
     /// In how many of a thousand seeds of a swarm it must be met; what is rare is asked of large swarms alone.
     package var seedsPerThousandMin: Int {

@@ -24,18 +24,26 @@ extension Client {
                 }
             }
         }
-        while case .nothing = await importSchema() {}
+        await importSchema(Place.schemaKey, Place.schema(withFiles: recorder.files.isUsed))
+        await importSchema(Workbook.schemaKey, Workbook.schema(clients: clients))
         recorder.isSetUp = true
     }
 
-    private func importSchema() async -> Asked<DirectoryOutcome> {
-        let schema = Place.schema(withFiles: recorder.files.isUsed)
-        return await ask(repeats: true) { visit throws(RequestFailure) in
-            try await visit.service.cluster.refreshDirectory()
-            let known = visit.service.schema(Place.schemaKey)
-            if SchemaPlan(from: known.schema, to: schema).isEmpty { return .done(version: known.version) }
-            let command = DirectoryCommand.setSchema(Place.schemaKey, expectedVersion: known.version, schema)
-            return try await visit.settle(command)
+    private func importSchema(_ key: SchemaKey, _ schema: Schema) async {
+        while true {
+            let answer = await ask(repeats: true) { visit throws(RequestFailure) -> DirectoryOutcome in
+                try await visit.service.cluster.refreshDirectory()
+                let known = visit.service.schema(key)
+                if SchemaPlan(from: known.schema, to: schema).isEmpty { return .done(version: known.version) }
+                return try await visit.settle(.setSchema(key, expectedVersion: known.version, schema))
+            }
+            switch answer {
+            case .answered(.refused(let error), _) where error.code == .conflict: break
+            case .answered(.refused(let error), _): return recorder.violated("the directory refuses a schema: \(error)")
+            case .answered: return
+            case .failed(let failure): return recorder.violated("the directory refuses a schema: \(failure.error)")
+            case .nothing: break
+            }
         }
     }
 
@@ -72,7 +80,7 @@ extension Client {
 
     /// Counts everything that the container holds, and holds it against what the quotas were charged.
     func recountUsage() async {
-        for container in [Place.container, Hoard.container] { await recountUsage(of: container) }
+        for container in [Place.container, Hoard.container, Workbook.container] { await recountUsage(of: container) }
     }
 
     private func recountUsage(of container: String) async {

@@ -31,6 +31,9 @@ final class Client: @unchecked Sendable {
     var hoardSerial = 0
     var watchbook: Watchbook
     var watchbookSerial = 0
+    /// Nil where it lost sight of too many.
+    var workbook: Workbook?
+    var workbookSerial = 0
     /// Users who were deleted: nothing is left of what they subscribed to.
     var deletedUsers: [Watchbook] = []
     private var hasFlooded = false
@@ -103,6 +106,7 @@ final class Client: @unchecked Sendable {
         notebook = Notebook(client: number, serial: 0)
         hoard = Hoard(client: number, serial: 0)
         watchbook = Watchbook(client: number, serial: 0)
+        workbook = Workbook(client: number, serial: 0, versionsKept: Int(nodes[0].options.limits.versionsKept))
     }
 
     func start(thinkMillisecondsMax: UInt64) {
@@ -178,7 +182,7 @@ final class Client: @unchecked Sendable {
             return await signForSeveralLeaders()
         }
         if recorder.files.isUsed, world.chance(25) { return await useFiles() }
-        switch world.random(0...156) {
+        switch world.random(0...170) {
         case 0..<34: await save()
         case 34..<44: await saveBatch()
         case 44..<52: await delete()
@@ -196,6 +200,7 @@ final class Client: @unchecked Sendable {
         case 118..<142: await useWatchbook()
         case 142..<149: await repeatPast()
         case 149..<151: await changeUnheard()
+        case 151..<165: await useWorkbook()
         default: await useHoard()
         }
     }

@@ -78,7 +78,7 @@ enum Place {
         if let serverKey { commands.append(.createServerKey(serverKey)) }
         commands.append(.createContainer(name: Hoard.container, time: time))
         commands.append(.setLimits(container: Hoard.container, [LimitChange(.userRecords, Hoard.limitMax)]))
-        return commands
+        return commands + Workbook.directoryCommands(limits)
     }
 
     /// A session that lasts longer than any simulation.

@@ -4,6 +4,7 @@ import HistoryChecks
 import PeerTransport
 import RaftCore
 import RecordModel
+import RecordStore
 import Service
 import Storage
 
@@ -113,7 +114,9 @@ package final class Simulation: @unchecked Sendable {
     package func narrate(_ line: @escaping (String) -> Void) { world.narrator = line }
 
     /// Runs the seed to its end and judges what happened.
-    package func run() -> SimulationReport {
+    package func run() -> SimulationReport { QueryTuning.$current.withValue(options.tuning) { runAll() } }
+
+    private func runAll() -> SimulationReport {
         world.note("\(options)")
         watchNetwork()
         for node in nodes { watch(node) }

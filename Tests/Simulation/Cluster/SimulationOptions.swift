@@ -1,5 +1,6 @@
 package import RaftCore
 import RecordModel
+import RecordStore
 import Storage
 
 /// How bad the world of one seed is: drawn from the seed, so that each run has a mixture of its own.
@@ -58,6 +59,10 @@ package struct SimulationOptions: Sendable {
         hasLongDay = false
         hasAssets = true
     }
+
+    /// Small in some seeds, so that few records take every way to read a page, and pages end before they are full.
+    var tuning = QueryTuning()
+    var hasSmallPages = false
 
     /// What the clients' container may use.
     var limits = ContainerLimits()
@@ -229,10 +234,28 @@ package struct SimulationOptions: Sendable {
         // What a database lacks of its quota is collected from several others.
         if chance(20) { shards = 3 }
         if chance(50) { processors = Int.random(in: 1...2, using: &generator) }
+        hasSmallPages = chance(60)
+        if hasSmallPages { makePagesSmall(using: &generator) }
         if !isUpgraded && chance(50) {
             limits[.recordVersionDays] = 30
             limits[.recordVersionsMax] = Int64.random(in: 1...4, using: &generator)
         }
+    }
+
+    private mutating func makePagesSmall(using generator: inout SplitMix64) {
+        func pick(_ values: [Int]) -> Int { values[Int.random(in: values.indices, using: &generator)] }
+        tuning.walkedFirst = pick([1, 3, 64])
+        tuning.triedEntries = pick([1, 4, 16])
+        tuning.fewRows = pick([0, 2, 16])
+        tuning.gatheredRows = pick([0, 3, 30])
+        tuning.groupLooked = pick([1, 3])
+        tuning.groupMax = tuning.groupLooked + pick([1, 5])
+        (tuning.ringMin, tuning.ringMax) = (pick([1, 5]), pick([6, 12]))
+        tuning.examinedMax = pick([3, 10, 10_000])
+        tuning.pageBytesMax = pick([300, 1_000, 4 << 20])
+        tuning.feedRowsMax = pick([2, 10_000, 10_000])
+        tuning.feedBytesMax = pick([300, 4 << 20, 4 << 20])
+        tuning.answerBytesMax = pick([700, 1_500, 6 << 20])
     }
 
     /// Limits that production's loads meet, and a simulation's only where they are small.
