@@ -1,6 +1,7 @@
 import Admission
 import Cluster
 import HistoryChecks
+import KeyValueStore
 import RaftCore
 import RecordModel
 import Service
@@ -29,6 +30,11 @@ final class Client: @unchecked Sendable {
     var notebookSerial = 0
     var hoard: Hoard
     var hoardSerial = 0
+    var keyring = Keyring(StoreKey(container: "", environment: .development, user: ""), isWide: false)
+    var keyringSerial = 0
+    var office: Office
+    var officeSerial = 0
+    var tokenBook: TokenBook?
     var watchbook: Watchbook
     var watchbookSerial = 0
     /// Users who were deleted: nothing is left of what they subscribed to.
@@ -103,6 +109,7 @@ final class Client: @unchecked Sendable {
         notebook = Notebook(client: number, serial: 0)
         hoard = Hoard(client: number, serial: 0)
         watchbook = Watchbook(client: number, serial: 0)
+        office = Office(client: number, serial: 0)
     }
 
     func start(thinkMillisecondsMax: UInt64) {
@@ -171,6 +178,7 @@ final class Client: @unchecked Sendable {
         }
         if nodes[0].options.hasFullStore, number == 3, !hasFilledStore {
             hasFilledStore = true
+            await wearOutKeyring()
             return await fillStore()
         }
         if number == nodes[0].options.clients, !hasSigned, world.chance(5) {
@@ -178,7 +186,7 @@ final class Client: @unchecked Sendable {
             return await signForSeveralLeaders()
         }
         if recorder.files.isUsed, world.chance(25) { return await useFiles() }
-        switch world.random(0...156) {
+        switch world.random(0...174) {
         case 0..<34: await save()
         case 34..<44: await saveBatch()
         case 44..<52: await delete()
@@ -196,6 +204,9 @@ final class Client: @unchecked Sendable {
         case 118..<142: await useWatchbook()
         case 142..<149: await repeatPast()
         case 149..<151: await changeUnheard()
+        case 151..<158: await useKeyring()
+        case 158..<163: await useOffice()
+        case 163..<169: await useTokenBook()
         default: await useHoard()
         }
     }
