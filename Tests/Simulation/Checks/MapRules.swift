@@ -20,7 +20,9 @@ struct MapRules {
             if map.epoch > last?.epoch ?? 0 { last = map }
         }
         let follows = last.flatMap { $0.epoch + 1 == map.epoch ? fault(of: map, after: $0) : nil }
-        return (Self.fault(of: map) ?? follows).map { "map \(map.epoch) \($0): \(map), after \(last.map { "\($0)" } ?? "none")" }
+        return (Self.fault(of: map) ?? follows).map {
+            "map \(map.epoch) \($0): \(map), after \(last.map { "\($0)" } ?? "none")"
+        }
     }
 
     private static func fault(of map: ClusterMap) -> String? {
@@ -64,7 +66,9 @@ struct MapRules {
             if now.lastGeneration < node.lastGeneration { return "forgets generations of node \(node.id)" }
             guard now.incarnation != node.incarnation else { continue }
             let kept = zip([old.directory] + old.shards, [map.directory] + map.shards).contains { before, after in
-                before.contains { $0.node == node.id && after.contains($0) && ($0.generation == 0 || node.incarnation != 0) }
+                before.contains {
+                    $0.node == node.id && after.contains($0) && ($0.generation == 0 || node.incarnation != 0)
+                }
             }
             if kept { return "keeps replicas of node \(node.id), which has another folder" }
         }

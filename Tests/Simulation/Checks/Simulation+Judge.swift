@@ -35,6 +35,7 @@ extension Simulation {
         for client in clients { readBack(by: client) { await $0.readBackNotebook() } }
         for client in clients { readBack(by: client) { await $0.readBackKeyring() } }
         for client in clients { readBack(by: client) { await $0.readBackOffice() } }
+        for client in clients { readBack(by: client) { await $0.readBackPurged() } }
         if world.chance(30) { restartForTokens() }
         readBack { await $0.tryKeptTokens() }
         readBack { await $0.tryReusedSessions() }

@@ -44,6 +44,8 @@ package enum Situation: String, Sendable, CaseIterable, Codable {
     case supersededToken
     /// A node that was removed, and had not heard of it, was asked for what was changed since.
     case strayAsked
+    /// A container that was purged was looked for at the end.
+    case purgedContainer
     /// Somebody signed in by a password.
     case signedIn
     /// The time of a command was judged while one clock alone was wrong.
@@ -89,7 +91,8 @@ package enum Situation: String, Sendable, CaseIterable, Codable {
         case .expiredToken: 5
         case .failedRead: 10
         case .tornWrite, .judgedTime, .secondLoss, .snapshotWithEffects, .readUnderDeposedLeader,
-            .readThroughPeer, .filledStore, .forgottenDeletions:
+            .readThroughPeer, .filledStore, .forgottenDeletions, .purgedContainer, .strayAsked, .filledKeys,
+            .signedIn:
             20
         default: 100
         }

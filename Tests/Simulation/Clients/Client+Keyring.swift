@@ -19,7 +19,8 @@ extension Client {
         let isWide = nodes[0].options.hasWideStore && number == 2 && keyringSerial < 3
         let user = "_keyring\(number)x\(keyringSerial)"
         return Keyring(
-            StoreKey(container: Place.container, environment: world.chance(50) ? .development : .production, user: user),
+            StoreKey(
+                container: Place.container, environment: world.chance(50) ? .development : .production, user: user),
             isWide: isWide)
     }
 

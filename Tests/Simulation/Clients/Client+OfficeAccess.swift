@@ -87,8 +87,9 @@ extension Client {
 
     /// Signs in by a password that is right, or one that is not.
     func signInByPassword() async {
-        guard office.deleted == nil, let id = office.accounts.keys.sorted().randomElement(using: &world.generator),
-            let account = office.accounts[id], let hash = account.password,
+        guard office.deleted == nil,
+            let id = office.accounts.keys.sorted().filter({ office.accounts[$0]?.password != nil })
+                .randomElement(using: &world.generator), let account = office.accounts[id], let hash = account.password,
             let app = office.tokens.values.filter({ $0.kind.filterKind == .api && office.secrets[$0.id] != nil })
                 .min(by: { $0.id < $1.id }),
             let secret = office.secrets[app.id]

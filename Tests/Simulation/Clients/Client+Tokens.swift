@@ -26,7 +26,7 @@ extension Client {
     private static let graceLeast = 55 * World.second
     private static let graceMost = 62 * World.second
     /// After this the session may end, as somebody has a copy of the token.
-    private static let reuseLeast = 117 * World.second
+    private static let reuseLeast = 113 * World.second
     private static let reuseMost = 125 * World.second
 
     private static let look: @Sendable (Visit) async throws(RequestFailure) -> Bool = { visit throws(RequestFailure) in

@@ -34,6 +34,7 @@ final class Client: @unchecked Sendable {
     var keyringSerial = 0
     var office: Office
     var officeSerial = 0
+    var purgedOffices: [Office] = []
     var tokenBook: TokenBook?
     var watchbook: Watchbook
     var watchbookSerial = 0

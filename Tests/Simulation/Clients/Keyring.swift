@@ -188,7 +188,8 @@ extension Keyring.Row {
 extension String {
     /// Tells spellings of one letter apart.
     var bytesText: String {
-        utf8.allSatisfy { (0x21...0x7E).contains($0) } ? self : utf8.map { String($0, radix: 16) }.joined(separator: ".")
+        utf8.allSatisfy { (0x21...0x7E).contains($0) }
+            ? self : utf8.map { String($0, radix: 16) }.joined(separator: ".")
     }
 }
 

@@ -1,4 +1,5 @@
 import Directory
+import KeyValueStore
 import RecordModel
 import Wire
 
@@ -11,6 +12,8 @@ struct Office: Sendable {
     var isMade = false
     /// When it was deleted, in milliseconds since 1970; nil where it was not.
     var deleted: Int64?
+    /// Whether all that it has is being removed.
+    var isPurged = false
     /// By id.
     var accounts: [String: Account] = [:]
     /// By the account's id; what failed since the last success.
@@ -35,6 +38,8 @@ struct Office: Sendable {
     /// Secrets and ids of accounts, tokens and keys that there were at some time.
     var secrets: [String: String] = [:]
     var everyID: Set<String> = []
+    /// The version of a key in a store of its own; nil where there is none.
+    var keeper: ChangeTag?
     /// Tokens that requests came with: nodes note when.
     var used: Set<String> = []
     /// Accounts whose failures nodes dated.
@@ -45,6 +50,8 @@ struct Office: Sendable {
         prefix = "o\(client)x\(serial)-"
         details = ContainerDetails(name: container)
     }
+
+    var store: StoreKey { StoreKey(container: container, environment: .development, user: "_keeper") }
 
     func account(named name: String) -> Account? { accounts.values.first { $0.name == name } }
 
@@ -156,8 +163,12 @@ struct OfficeInspection {
     /// Looks at what is in a node's tables alone.
     mutating func look(at rows: AccountReader, withLockouts: Bool, limit: Int) throws {
         try lookAtAccounts(in: rows, withLockouts: withLockouts)
-        for id in office.everyID.sorted() { check("token \(id) in the table", compared(try rows.token(withID: id)), compared(office.tokens[id])) }
-        for filter in [TokenFilter(container: office.container), TokenFilter(container: office.container, kinds: [.api])] {
+        for id in office.everyID.sorted() {
+            check("token \(id) in the table", compared(try rows.token(withID: id)), compared(office.tokens[id]))
+        }
+        for filter in [
+            TokenFilter(container: office.container), TokenFilter(container: office.container, kinds: [.api]),
+        ] {
             var (seen, position): ([String], TokenPosition?) = ([], nil)
             repeat {
                 let page = try rows.tokens(filter, after: position, limit: limit)
@@ -187,7 +198,9 @@ struct OfficeInspection {
                 check("the failed sign-ins of \(id)", lockout?.failures ?? 0, office.failures[id] ?? 0)
                 let pause = lockout.map { $0.failures > 5 ? $0.lockedUntil - $0.lastFailure : 0 } ?? 0
                 let failures = office.failures[id] ?? 0
-                if !office.failedAtNodes.contains(id) { check("the lock-out of \(id)", pause, failures > 5 ? min(1_000 << Int64(failures - 6), 900_000) : 0) }
+                if !office.failedAtNodes.contains(id) {
+                    check("the lock-out of \(id)", pause, failures > 5 ? min(1_000 << Int64(failures - 6), 900_000) : 0)
+                }
             }
             guard let account else { continue }
             let key = TokenFilter(container: nil, kinds: nil, accountID: id)
