@@ -26,7 +26,7 @@ extension Client {
 
     func useKeyring() async {
         if keyring.store.user.isEmpty { keyring = newKeyring() }
-        for _ in 0..<world.random(2...5) where !isEnding {
+        for _ in 0..<world.random(2...6) where !isEnding {
             switch world.random(0...19) {
             case 0..<8: await writeKeyring()
             case 8..<11: await repeatKeyring()

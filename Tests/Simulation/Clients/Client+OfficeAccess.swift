@@ -85,6 +85,20 @@ extension Client {
 
     // MARK: Passwords
 
+    /// - Returns: the token of the session that began.
+    private func signIn(_ name: String, _ password: String, apiToken: String) async -> Asked<Token?> {
+        let address = newValue()
+        return await ask(repeats: false, triesMax: 1) { visit throws(RequestFailure) in
+            let signIn = SignIn(visit.service, NoProviders(), requestID: "", address: address)
+            try await signIn.prepare()
+            let goal = try await signIn.goal(ofAPIToken: apiToken, origin: nil)
+            let session = try await signIn.signIn(
+                name: name, password: password, from: nil, for: goal, keepsSignedIn: true)
+            guard let opened = visit.service.signer?.open(session.webAuthToken) else { return nil }
+            return try await visit.service.accounts.read { try $0.token(withID: opened.sessionID) }
+        }
+    }
+
     /// Signs in by a password that is right, or one that is not.
     func signInByPassword() async {
         guard office.deleted == nil,
@@ -96,16 +110,8 @@ extension Client {
         else { return }
         let password = world.pick(Self.officePasswords)
         let isRight = Self.passwordHash(password) == hash
-        let (name, address) = (account.name, newValue())
-        let answer = await ask(repeats: false, triesMax: 1) { visit throws(RequestFailure) in
-            let signIn = SignIn(visit.service, NoProviders(), requestID: "", address: address)
-            try await signIn.prepare()
-            let goal = try await signIn.goal(ofAPIToken: secret, origin: nil)
-            let session = try await signIn.signIn(
-                name: name, password: password, from: nil, for: goal, keepsSignedIn: true)
-            guard let opened = visit.service.signer?.open(session.webAuthToken) else { return nil as Token? }
-            return try await visit.service.accounts.read { try $0.token(withID: opened.sessionID) }
-        }
+        let name = account.name
+        let answer = await signIn(name, password, apiToken: secret)
         switch answer {
         case .answered(let token?, _):
             guard isRight, case .signIn(office.container, id, let expires) = token.kind,
