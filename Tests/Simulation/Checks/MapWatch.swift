@@ -19,6 +19,12 @@ struct MapWatch {
     /// The last change of members that was seen in a group.
     private var changes: [GroupID: LogPosition] = [:]
 
+    /// Whether the process of a node goes by another map than when it was looked at last.
+    func isNew(_ epoch: UInt64, of node: Int, life: Int) -> Bool {
+        guard let known = known[node] else { return true }
+        return known.life != life || known.epoch != epoch
+    }
+
     /// Looks at a node that sends a message.
     /// - Returns: what is wrong; nil if nothing is.
     mutating func judge(_ node: Int, life: Int, epoch: UInt64, at now: UInt64) -> String? {

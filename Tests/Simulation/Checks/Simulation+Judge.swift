@@ -34,7 +34,12 @@ extension Simulation {
         for store in recorder.stores.indices { readBack { await $0.readBack(store: store) } }
         for client in clients { readBack(by: client) { await $0.readBackNotebook() } }
         for client in clients { readBack(by: client) { await $0.readBackWorkbook() } }
+        for client in clients { readBack(by: client) { await $0.readBackKeyring() } }
+        for client in clients { readBack(by: client) { await $0.readBackOffice() } }
+        for client in clients { readBack(by: client) { await $0.readBackPurged() } }
+        if world.chance(30) { restartForTokens() }
         readBack { await $0.tryKeptTokens() }
+        readBack { await $0.tryReusedSessions() }
         if world.chance(40) { readBack { await $0.shareSession() } }
         breakEffects()
         for client in clients { readBack(by: client) { await $0.readBackWatchbook() } }
@@ -43,6 +48,16 @@ extension Simulation {
         readBack { await $0.recountUsage() }
         readBack { await $0.verifyAudit() }
         checkFiles()
+    }
+
+    /// Starts a node again, which asks the others for the tokens that were replaced.
+    private func restartForTokens() {
+        let present = nodes.filter { $0.running != nil }
+        guard present.count > 2, !recorder.keptTokens.isEmpty else { return }
+        let node = world.pick(present)
+        node.stop { node.start() }
+        guard wait(seconds: 60, "a node does not come back at the end", until: { node.running != nil }) else { return }
+        world.run(until: world.now + World.second)
     }
 
     var clientsHaveEnded: () -> Bool {

@@ -36,6 +36,24 @@ package enum Situation: String, Sendable, CaseIterable, Codable {
     case filledQuota
     /// A batch of preferences was refused because its store has no room left.
     case filledStore
+    /// A batch of preferences was refused because its store has as many keys as it may have.
+    case filledKeys
+    /// A batch of preferences came once more.
+    case repeatedBatch
+    /// A store of preferences was read for the first time in more than one page.
+    case firstReadInPages
+    /// A feed of preferences was asked for after deletions that are forgotten.
+    case forgottenDeletions
+    /// A container's administrator changed something, and a node was asked about it.
+    case administered
+    /// A token of a session was refused at the node that had been shown a newer one long before.
+    case supersededToken
+    /// A node that was removed, and had not heard of it, was asked for what was changed since.
+    case strayAsked
+    /// A container that was purged was looked for at the end.
+    case purgedContainer
+    /// Somebody signed in by a password.
+    case signedIn
     /// The time of a command was judged while one clock alone was wrong.
     case judgedTime
     /// Data of a node was lost a second time.
@@ -91,7 +109,8 @@ package enum Situation: String, Sendable, CaseIterable, Codable {
         case .expiredToken: 5
         case .failedRead: 10
         case .tornWrite, .judgedTime, .secondLoss, .snapshotWithEffects, .readUnderDeposedLeader,
-            .readThroughPeer, .filledStore:
+            .readThroughPeer, .filledStore, .forgottenDeletions, .purgedContainer, .strayAsked, .filledKeys,
+            .signedIn:
             20
         default: 100
         }

@@ -104,7 +104,9 @@ extension Client {
         if kept.isEmpty { return }
         await sleep(8 * World.second)
         for token in kept {
-            for node in nodes where node !== token.node && node.upSince < end && node.knows(token.node) {
+            // A node that was started since has been told all that it missed, too.
+            for node in nodes.sorted(by: { $0.upSince > $1.upSince })
+            where node !== token.node && node.upSince < end && node.knows(token.node) {
                 guard token.node.process === token.process, token.node.knows(node) else { continue }
                 let session = UserSession(token.session)
                 session.take(token.token)

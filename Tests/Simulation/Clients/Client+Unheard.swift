@@ -34,6 +34,20 @@ extension Client {
         network.heal()
     }
 
+    /// Changes a limit that nobody else changes, while a node that was removed is cut off.
+    func changeUnheard(by stray: SimulatedNode) async {
+        let present = nodes.filter { $0.running != nil && $0 !== stray }
+        guard let node = present.randomElement(using: &world.generator) else { return }
+        goTo(node.number)
+        let limit = ContainerLimit.userAssetBytes
+        let value = limit.standard + Int64(world.random(1...1_000_000))
+        if await settle([.setLimits(container: Place.container, [LimitChange(limit, value)])]) {
+            world.met(.strayAsked)
+            await lookUp(limit, value, at: stray)
+        }
+        stray.network.heal()
+    }
+
     private func lookUp(_ limit: ContainerLimit, _ value: Int64, at node: SimulatedNode) async {
         let answer = await ServerCall.make(
             to: node, as: UserSession("none"), recorder, patienceMilliseconds: 1_000

@@ -1,6 +1,7 @@
 import Admission
 import Cluster
 import HistoryChecks
+import KeyValueStore
 import RaftCore
 import RecordModel
 import Service
@@ -29,6 +30,12 @@ final class Client: @unchecked Sendable {
     var notebookSerial = 0
     var hoard: Hoard
     var hoardSerial = 0
+    var keyring = Keyring(StoreKey(container: "", environment: .development, user: ""), isWide: false)
+    var keyringSerial = 0
+    var office: Office
+    var officeSerial = 0
+    var purgedOffices: [Office] = []
+    var tokenBook: TokenBook?
     var watchbook: Watchbook
     var watchbookSerial = 0
     /// Nil where it lost sight of too many.
@@ -107,6 +114,7 @@ final class Client: @unchecked Sendable {
         hoard = Hoard(client: number, serial: 0)
         watchbook = Watchbook(client: number, serial: 0)
         workbook = Workbook(client: number, serial: 0, versionsKept: Int(nodes[0].options.limits.versionsKept))
+        office = Office(client: number, serial: 0)
     }
 
     func start(thinkMillisecondsMax: UInt64) {
@@ -175,6 +183,7 @@ final class Client: @unchecked Sendable {
         }
         if nodes[0].options.hasFullStore, number == 3, !hasFilledStore {
             hasFilledStore = true
+            await wearOutKeyring()
             return await fillStore()
         }
         if number == nodes[0].options.clients, !hasSigned, world.chance(5) {
@@ -182,16 +191,16 @@ final class Client: @unchecked Sendable {
             return await signForSeveralLeaders()
         }
         if recorder.files.isUsed, world.chance(25) { return await useFiles() }
-        switch world.random(0...170) {
+        switch world.random(0...188) {
         case 0..<34: await save()
         case 34..<44: await saveBatch()
         case 44..<52: await delete()
         case 52..<64: await lookUp()
         case 64..<71: await query()
         case 71..<81: await followFeed()
-        case 81..<89: await setKeys()
-        case 89..<93: await readKeys()
-        case 93..<96: await followStore()
+        case 81..<87: await setKeys()
+        case 87..<90: await readKeys()
+        case 90..<92: await followStore()
         case 96..<98: await useDirectory()
         case 98: await endSession()
         case 99: await changeZone()
@@ -201,6 +210,9 @@ final class Client: @unchecked Sendable {
         case 142..<149: await repeatPast()
         case 149..<151: await changeUnheard()
         case 151..<165: await useWorkbook()
+        case 92..<96, 165..<172: await useKeyring()
+        case 172..<177: await useOffice()
+        case 177..<183: await useTokenBook()
         default: await useHoard()
         }
     }

@@ -51,6 +51,7 @@ final class Recorder: @unchecked Sendable {
     var sharesInForce: (RateKind) -> Double = { _ in 0 }
     /// Tokens that were replaced.
     var keptTokens: [KeptToken] = []
+    var reusedSessions: [ReusedSession] = []
     private var rates: [RateKind: RateWatch] = [:]
     /// What the container may use.
     var limits = ContainerLimits()

@@ -29,6 +29,9 @@ package final class Simulation: @unchecked Sendable {
     var raftWatch = RaftWatch()
     private(set) var raftProofs = RaftProofs()
     private var mapWatch = MapWatch()
+    private var mapRules = MapRules()
+    /// Nodes that were removed.
+    private var strays: Set<UInt64> = []
     private var peerWatch = PeerWatch()
     private var raftMembers = RaftMembers()
     private var diskWatch = DiskWatch()
@@ -236,6 +239,11 @@ package final class Simulation: @unchecked Sendable {
         let (group, node) = (message.group, nodes[sender.node - 1])
         guard node.process === sender, let cluster = node.cluster else { return nil }
         let epoch = cluster.map.epoch
+        if mapWatch.isNew(epoch, of: node.number, life: sender.life) {
+            let map = cluster.map
+            if let fault = mapRules.judge(map) { return fault }
+            for id in map.removed where strays.insert(id).inserted { lookForStray(nodes[Int(id) - 1]) }
+        }
         if let fault = mapWatch.judge(node.number, life: sender.life, epoch: epoch, at: world.now) { return fault }
         // What was on its way while the process stood still is older than it looks.
         guard sender.pausedUntil + MapWatch.outdatedMax < world.now, let raft = cluster.raft(of: group) else {

@@ -48,6 +48,8 @@ package struct SimulationOptions: Sendable {
 
     /// Whether a client fills a store of preferences.
     var hasFullStore: Bool
+    /// Whether a client has as many keys as a store may have.
+    var hasWideStore: Bool
     /// Whether all clocks are ahead by more than a day for a while, before nodes are upgraded.
     var hasLongDay: Bool
     /// How many commands each shard is given then, of which each moves its time by a minute.
@@ -224,6 +226,7 @@ package struct SimulationOptions: Sendable {
         hasAssets = !isUpgraded && chance(60)
         hasFlood = !isUpgraded && chance(8)
         hasFullStore = chance(8)
+        hasWideStore = chance(35)
         hasLongDay = (isUpgraded || !hasAssets) && chance(40)
         if hasLongDay { longDayCommands = chance(20) ? 0 : isUpgraded || chance(50) ? 1_760 : 1_000 }
         // What a follower lacks is then read from the log, a little at a time.

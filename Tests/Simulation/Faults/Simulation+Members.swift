@@ -55,6 +55,15 @@ extension Simulation {
         change(command(id))
     }
 
+    /// A node was just removed, and does not hear of it. It relies on nothing that is changed from now on.
+    func lookForStray(_ node: SimulatedNode) {
+        guard node.running != nil, manager.hasEnded, !isHealed, !isCalm, recorder.isSetUp else { return }
+        disturbed(for: 15 * World.second)
+        world.note("STRAY \(node.number)")
+        network.isolate(node.number)
+        manager.perform { await $0.changeUnheard(by: node) }
+    }
+
     func change(_ change: MapChange) {
         world.note("CHANGE \(change)")
         let entry = DirectoryEntry(.changeMap(change)).encoded()
