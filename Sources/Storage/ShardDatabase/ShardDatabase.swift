@@ -195,8 +195,8 @@ package final class ShardDatabase: Sendable {
     /// checkpoint, and nothing but checkpoints writes to it, which wait until the copy is done. The folder is not
     /// synced.
     /// - Throws: `ShardDatabaseError.heldByReaders`, which a later try may not meet; `.system`, `.damagedCopy` and
-    ///   `.failedSync`; `DatabaseError` where the database cannot be read; `CancellationError` once it is not wanted any
-    ///   more. Then there is no file.
+    ///   `.failedSync`; `DatabaseError` where the database cannot be read; `CancellationError` once it is not wanted
+    ///   any more. Then there is no file.
     package func copy(to destination: String, while isWanted: () -> Bool = { true }) throws {
         copies.add(1, ordering: .relaxed)
         defer { copies.subtract(1, ordering: .relaxed) }

@@ -282,9 +282,9 @@ extension WaitingClusterSuites {
                 #expect(disk.synced.withLock { $0.filter { $0 == folder }.count } == 2)
                 try applier.database.close()
                 log.close()
-                let names = try listFolder(at: folder).sorted()
+                let names = try listFolder(at: folder)
                 #expect(try ClusterMap.ofStopped(folder + "/old") == nil)
-                #expect(try listFolder(at: folder).sorted() == names, "a map is read without traces")
+                #expect(try Set(listFolder(at: folder)).isSubset(of: names), "a map is read without traces")
             }
         }
 
