@@ -46,6 +46,18 @@ package enum Situation: String, Sendable, CaseIterable, Codable {
     case assetCollected
     /// A subscription that fires once did.
     case firedOnce
+    /// The courier handed a notification out.
+    case handedOut
+    /// Subscriptions were refused as they must be.
+    case refusedSubscription
+    /// A subscription ended with its zone.
+    case endedWithZone
+    /// A log was read by a user with another role than before.
+    case readWithOtherRole
+    /// Somebody changed a record that only its creator may read.
+    case changeOfUnreadable
+    /// A batch failed as a whole, or came to nothing, where somebody watches.
+    case vainChange
     /// The subscriptions of a deleted user were looked for at the end, and none was left.
     case forgottenUser
     /// A group came to another leader while its effects on others waited.
