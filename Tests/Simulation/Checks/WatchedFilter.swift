@@ -58,7 +58,7 @@ enum WatchedFilter: Hashable, Sendable {
         switch self {
         case .kind(let comparator, let values): Self.holds(change.kind, comparator, values)
         case .number(let comparator, let values): Self.holds(change.content.number, comparator, values)
-        case .words(let comparator, let words): Self.holds(change.content.text, comparator, words)
+        case .words(let comparator, let words): Self.holds(text: change.content.text, comparator, words)
         case .labels(let comparator, let values): Self.holds(change.content.labels ?? [], comparator, values)
         case .near(let latitude, let kilometres):
             // A degree is 111 km, and no bound comes near a number of these.
@@ -84,7 +84,7 @@ enum WatchedFilter: Hashable, Sendable {
         }
     }
 
-    private static func holds(_ text: String?, _ comparator: String, _ words: [String]) -> Bool {
+    private static func holds(text: String?, _ comparator: String, _ words: [String]) -> Bool {
         let present = Set((text ?? "").split(separator: " ").map(String.init))
         return comparator == "CONTAINS_ALL_TOKENS"
             ? present.isSuperset(of: words) : !present.isDisjoint(with: words)
