@@ -28,6 +28,8 @@ package enum Situation: String, Sendable, CaseIterable, Codable {
     case throttledRequest
     /// A save was refused because its user has no room left.
     case filledQuota
+    /// What shards have of a quota was compared with what the ledger gave.
+    case judgedLedger
     /// A batch of preferences was refused because its store has no room left.
     case filledStore
     /// The time of a command was judged while one clock alone was wrong.
@@ -44,6 +46,9 @@ package enum Situation: String, Sendable, CaseIterable, Codable {
     case assetRepaired
     /// A node deleted a file that nothing named any more.
     case assetCollected
+    /// A save named a file that was gone, one that its record had, or one of another record; or in a way in which it
+    /// must not.
+    case savedTooLate, keptFile, copiedFile, refusedReceipt
     /// A subscription that fires once did.
     case firedOnce
     /// The courier handed a notification out.

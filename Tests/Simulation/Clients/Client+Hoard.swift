@@ -100,8 +100,11 @@ extension Client {
     }
 
     private func modifyHoard(isDeletion: Bool) async {
-        let zone = world.pick(Hoard.zones)
         let names = (0..<12).map { "h\($0)" }.shuffled(using: &world.generator).prefix(world.random(1...5))
+        await modifyHoard(isDeletion: isDeletion, zone: world.pick(Hoard.zones), names: Array(names))
+    }
+
+    func modifyHoard(isDeletion: Bool, zone: String, names: [String]) async {
         let isAtomic = world.chance(50)
         let operations = names.map { name in
             isDeletion

@@ -16,6 +16,8 @@ enum Place {
     static let valueField = "value"
     /// Has a file.
     static let photoField = "photo"
+    /// Has several files.
+    static let albumField = "album"
     /// What else records of types have that are watched.
     static let (numberField, textField, labelsField, placeField) = ("number", "text", "labels", "place")
     /// Types that are watched beside `type`: one that everybody may read, one whose records only their creators may
@@ -27,6 +29,7 @@ enum Place {
         var schema = plainSchema
         guard withFiles, let place = schema.types.firstIndex(where: { $0.name == type }) else { return schema }
         schema.types[place].fields.append(FieldDefinition(name: photoField, type: FieldType(.asset)))
+        schema.types[place].fields.append(FieldDefinition(name: albumField, type: FieldType(.asset, isList: true)))
         return schema
     }
 
