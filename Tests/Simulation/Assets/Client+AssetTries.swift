@@ -68,12 +68,12 @@ extension Client {
     /// Names a file by a receipt that is not good for that: it must be refused.
     func tryWrongReceipt() async {
         let files = recorder.files
+        guard world.chance(85) else { return await tryReceiptOfOther() }
         guard var receipt = files.receipts.randomElement(using: &world.generator) else { return }
-        var (zone, isForeign) = (receipt.zone, false)
-        let what = world.pick(["zone", "user", "size", "checksum", "field", "text", "none"])
+        var zone = receipt.zone
+        let what = world.pick(["zone", "size", "checksum", "field", "text", "none"])
         switch what {
         case "zone": zone = (zone + 1) % recorder.zones.count
-        case "user": isForeign = true
         case "size": receipt.size += world.pick([-1, 1])
         case "checksum":
             guard let other = files.contents.keys.sorted().first(where: { $0 != receipt.checksum }) else { return }
@@ -83,41 +83,58 @@ extension Client {
         // No record has the name.
         default: receipt.text = ""
         }
-        let name = "nobody-\(newValue())"
-        let write = RecordWrite(.forceUpdate, name, fields: [receipt.field: receipt.checksum])
-        let zoneName = isForeign ? ZoneKey.defaultZoneName : recorder.zones[zone].key.name
-        let body = [write].body(zone: zoneName, isAtomic: false, receipts: [receipt])
-        let answer = isForeign ? await saveAsOther(body) : await ask(repeats: true, triesMax: 4) {
-            visit throws(RequestFailure) in
+        let body = saveOfNobody(receipt, in: recorder.zones[zone].key.name)
+        let answer = await ask(repeats: true, triesMax: 4) { visit throws(RequestFailure) in
             try await visit.database { request throws(RequestFailure) in
                 try await RecordModification(visit.service, request).run(try ModifyRecordsRequest(sent: body))
             }
         }
+        judgeRefusal(answer, of: what)
+    }
+
+    /// A save of a record that nobody else looks at.
+    private func saveOfNobody(_ receipt: FileBook.Receipt, in zone: String) -> [UInt8] {
+        let write = RecordWrite(.forceUpdate, "nobody-\(newValue())", fields: [receipt.field: receipt.checksum])
+        return [write].body(zone: zone, isAtomic: false, receipts: [receipt])
+    }
+
+    private func judgeRefusal(_ answer: Asked<RecordModification.Result>, of what: String) {
         switch answer {
         case .answered(let result, _):
             if case .failed(let error, _)? = result.items.first?.outcome, error.code == .badRequest {
                 return world.met(.refusedReceipt)
             }
             recorder.violated("client \(number): a receipt with a wrong \(what) is answered \(result.items)")
-        case .failed(let failure) where failure.error.code == .zoneNotFound || files.isClockWrong(): break
+        case .failed(let failure) where failure.error.code == .zoneNotFound || recorder.files.isClockWrong(): break
         case .failed(let failure):
             recorder.violated("client \(number): a receipt with a wrong \(what) is answered \(failure.error)")
         case .nothing: break
         }
     }
 
-    private func saveAsOther(_ body: [UInt8]) async -> Asked<RecordModification.Result> {
-        let user = Place.user(Place.accounts[1])
-        var database = Place.database
-        database.owner = user
-        return await ask(repeats: true, triesMax: 4) { [database] visit throws(RequestFailure) in
+    /// Saves a public record with a file that another user uploaded for public records.
+    private func tryReceiptOfOther() async {
+        let content = recorder.files.newContent(using: &world.generator)
+        let answer = await ask(repeats: true, triesMax: 4) { visit throws(RequestFailure) in
+            let url = try await visit.uploadURL(
+                zone: ZoneKey.defaultZoneName, field: Place.photoField, isPublic: true)
+            return try await visit.upload(content, to: url, cutAfter: nil)
+        }
+        guard case .answered(let file?, _) = answer, let checksum = file.fileChecksum, let text = file.receipt else {
+            return
+        }
+        let receipt = FileBook.Receipt(
+            checksum: checksum, size: content.count, text: text, zone: 0, time: world.now)
+        let (body, user) = (saveOfNobody(receipt, in: ZoneKey.defaultZoneName), Place.user(Place.accounts[1]))
+        let saved = await ask(repeats: true, triesMax: 4) { visit throws(RequestFailure) in
             try await visit.requireDirectory()
             let requester = Requester(Admitted(caller: Caller(user: user)), requestID: "", address: nil)
             let request = DatabaseRequest(
-                key: database, requester: requester, in: visit.service.node.directory.snapshot,
+                key: Watchbook.publicDatabase, requester: requester, in: visit.service.node.directory.snapshot,
                 deadline: visit.deadline)
             return try await RecordModification(visit.service, request).run(try ModifyRecordsRequest(sent: body))
         }
+        judgeRefusal(saved, of: "user")
     }
 }
 
