@@ -23,7 +23,8 @@ struct NotificationForm: Hashable, Sendable {
         var form = NotificationForm(texts: ["alertBody": text])
         if world.chance(40) {
             for name in allTexts.dropFirst() where world.chance(40) { form.texts[name] = "\(name) of \(text)" }
-            form.flags = Set(["shouldSendContentAvailable", "shouldSendMutableContent"].filter { _ in world.chance(50) })
+            form.flags = Set(
+                ["shouldSendContentAvailable", "shouldSendMutableContent"].filter { _ in world.chance(50) })
             for name in allArguments where world.chance(40) {
                 form.arguments[name] = (0..<world.random(0...2)).map { _ in
                     fields.isEmpty ? Place.valueField : world.pick(fields)

@@ -92,7 +92,8 @@ extension Client {
             }
             let isNext = last.map { item.mayMiss ? next > $0 : next == $0 + 1 } ?? (log[next].sequence > courier.from)
             if !isNext {
-                return complain("the courier handed out \(log[next]) after \(last.map { "\(log[$0])" } ?? "nothing")", book)
+                return complain(
+                    "the courier handed out \(log[next]) after \(last.map { "\(log[$0])" } ?? "nothing")", book)
             }
             last = next
         }

@@ -7,8 +7,8 @@ import Wire
 
 // What quotas must come to once nothing goes wrong any more.
 extension Client {
-    /// Fills a database to its last record, shard after shard, gives room back and fills it again elsewhere. What shards
-    /// may hold is what the ledger has given them.
+    /// Fills a database to its last record, shard after shard, gives room back and fills it again elsewhere. What
+    /// shards may hold is what the ledger has given them.
     func readBackHoard() async {
         guard hoard.isMade else { return }
         await judgeLedger()

@@ -124,7 +124,9 @@ extension Client {
             if await haveEnded(book) { break }
             await sleep(World.second)
         }
-        if book.isUsed, !(await haveEnded(book)) { complain("\(book.ending.sorted()) do not end with their zone", book) }
+        if book.isUsed, !(await haveEnded(book)) {
+            complain("\(book.ending.sorted()) do not end with their zone", book)
+        }
         if book.isUsed { await listSubscriptions(of: book) }
     }
 

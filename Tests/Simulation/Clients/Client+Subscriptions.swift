@@ -90,7 +90,7 @@ extension Client {
         let others = book.live.values.filter {
             $0.kind == .query && !$0.firesOnce && !book.doubtful.contains($0.id) && $0.zone != Watchbook.passingName
         }
-            .sorted { $0.id < $1.id }
+        .sorted { $0.id < $1.id }
         var subscription: NotificationTwin.Subscription
         if let other = others.randomElement(using: &world.generator), world.chance(25) {
             // Another query in its place.

@@ -168,7 +168,7 @@ extension Client {
         return operation
     }
 
-    /// A change of a record that only its creator may read, and everybody may change; no other client does so meanwhile.
+    /// A change of a record that only its creator may read, and everybody may change; no other client does meanwhile.
     private func newOfBoard(_ book: Watchbook) -> (WatchedOperation, BoardNote) {
         var operation: WatchedOperation
         var note: BoardNote
@@ -176,7 +176,8 @@ extension Client {
             note = recorder.board.remove(at: world.random(0...(recorder.board.count - 1)))
             if let present = note.note {
                 operation =
-                    world.chance(30) && !note.isReborn ? deletion(of: note.name, present) : change(of: note.name, present)
+                    world.chance(30) && !note.isReborn
+                    ? deletion(of: note.name, present) : change(of: note.name, present)
                 if present.creator != book.user { world.met(.changeOfUnreadable) }
                 operation.isOfBoard = true
                 return (operation, note)

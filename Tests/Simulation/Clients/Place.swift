@@ -47,27 +47,30 @@ enum Place {
             ], grants: grants)
     }
 
-    private static let plainSchema = Schema(roles: [reviewer], types: [
-        watched(memo, RecordType.defaultGrants),
-        watched(
-            diary, [Grant(role: "_creator", permissions: .read), Grant(role: "_icloud", permissions: [.create, .write])]),
-        watched(
-            report,
-            [
-                Grant(role: "_creator", permissions: [.read, .write]), Grant(role: "_icloud", permissions: .create),
-                Grant(role: reviewer, permissions: .read),
-            ]),
-        watched(closed, [Grant(role: "_icloud", permissions: .create)]),
-        .users,
-        RecordType(
-            name: type,
-            fields: [
-                FieldDefinition(name: kindField, type: FieldType(.string), indexes: [.queryable]),
-                FieldDefinition(name: valueField, type: FieldType(.string), indexes: [.queryable, .sortable]),
-                FieldDefinition(
-                    name: SystemField.recordID.rawValue, type: FieldType(.reference), indexes: [.queryable]),
-            ], grants: RecordType.defaultGrants),
-    ])
+    private static let plainSchema = Schema(
+        roles: [reviewer],
+        types: [
+            watched(memo, RecordType.defaultGrants),
+            watched(
+                diary,
+                [Grant(role: "_creator", permissions: .read), Grant(role: "_icloud", permissions: [.create, .write])]),
+            watched(
+                report,
+                [
+                    Grant(role: "_creator", permissions: [.read, .write]), Grant(role: "_icloud", permissions: .create),
+                    Grant(role: reviewer, permissions: .read),
+                ]),
+            watched(closed, [Grant(role: "_icloud", permissions: .create)]),
+            .users,
+            RecordType(
+                name: type,
+                fields: [
+                    FieldDefinition(name: kindField, type: FieldType(.string), indexes: [.queryable]),
+                    FieldDefinition(name: valueField, type: FieldType(.string), indexes: [.queryable, .sortable]),
+                    FieldDefinition(
+                        name: SystemField.recordID.rawValue, type: FieldType(.reference), indexes: [.queryable]),
+                ], grants: RecordType.defaultGrants),
+        ])
     static let apiSecret = "the page's"
     /// The accounts, each with preferences of its own; the first one's records are everybody's work.
     static let accounts = ["ada", "grace"]

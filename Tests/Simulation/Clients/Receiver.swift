@@ -220,7 +220,9 @@ extension Client {
     /// Waits until everything is delivered, and holds it against what was changed.
     func readBack(_ receiver: Receiver) async {
         // What failed before does not make it wait any more.
-        guard await saveWebhook(of: receiver) else { return recorder.violated("the webhook cannot be changed any more") }
+        guard await saveWebhook(of: receiver) else {
+            return recorder.violated("the webhook cannot be changed any more")
+        }
         for _ in 0..<40 where !receiver.faults(by: recorder.watched, isOver: true).isEmpty { await sleep(World.second) }
         for fault in receiver.faults(by: recorder.watched, isOver: true).prefix(3) {
             recorder.violated("the receiver of the webhook: \(fault)")

@@ -43,7 +43,8 @@ struct WatchedOperation: Sendable {
         if change.type != Place.type {
             let labels = content.labels.map { "[\($0.map { "\"\($0)\"" }.joined(separator: ","))]" }
             fields += [
-                (Place.numberField, content.number.map { "\($0)" }), (Place.textField, content.text.map { "\"\($0)\"" }),
+                (Place.numberField, content.number.map { "\($0)" }),
+                (Place.textField, content.text.map { "\"\($0)\"" }),
                 (Place.labelsField, labels),
                 (Place.placeField, content.latitude.map { #"{"latitude":\#($0),"longitude":10}"# }),
             ]

@@ -2,7 +2,8 @@
 extension Mutant {
     private static let inNotifications: [Mutant] = [
         Mutant(
-            "a subscription is not found by a record without the field", "RecordStore/Subscriptions/QueryWatchers.swift",
+            "a subscription is not found by a record without the field",
+            "RecordStore/Subscriptions/QueryWatchers.swift",
             "if keys.isEmpty { found", "if keys.isEmpty, !PLANTED { found"),
         Mutant(
             "ranges of one field are not joined but replaced", "RecordStore/Subscriptions/QueryWatchers.swift",
