@@ -120,7 +120,7 @@ struct NotificationTwinTests {
 
     @Test("subscriptions to zones are told of once a request")
     mutating func zones() {
-        save(Subscription(id: "z", kind: .zone, zone: "notes"))
+        save(Subscription(id: "z", kind: .zone, zone: "notes", type: nil))
         commit("a", sequence: 1)
         commit("b", sequence: 2)
         func told(_ count: Int) -> [Notice] {

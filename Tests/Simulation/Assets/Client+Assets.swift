@@ -7,17 +7,22 @@ import Service
 // What a client does with files.
 extension Client {
     private var files: FileBook { recorder.files }
+    private var anyZone: Int { world.random(0...(recorder.zones.count - 1)) }
 
     func useFiles() async {
         switch world.random(0...99) {
-        case 0..<30:
-            if let receipt = await upload(in: world.random(0...(recorder.zones.count - 1))) { await save(receipt) }
-        case 30..<45: await upload(in: world.random(0...(recorder.zones.count - 1)))
-        case 45..<55: await beginUpload()
-        case 55..<70:
+        case 0..<26:
+            if let receipt = await upload(in: anyZone) { await save(receipt) }
+        case 26..<38: await upload(in: anyZone, field: world.chance(50) ? Place.photoField : Place.albumField)
+        case 38..<46: await beginUpload()
+        case 46..<57:
             // Saved late, or in a second record.
-            if !files.receipts.isEmpty { await save(world.pick(files.receipts)) }
-        case 70..<78: await removePhoto()
+            if let receipt = files.receipts.randomElement(using: &world.generator) { await save(receipt) }
+        case 57..<61: await saveTooLate()
+        case 61..<67: await removePhoto()
+        case 67..<73: await keepFiles()
+        case 73..<77: await copyPhoto()
+        case 77..<81: await tryWrongReceipt()
         default: await readPhoto()
         }
     }
@@ -26,15 +31,15 @@ extension Client {
 
     /// Uploads a file to any node by the URL that any other one gave.
     @discardableResult
-    func upload(in zone: Int, at node: Int? = nil) async -> FileBook.Receipt? {
+    func upload(in zone: Int, at node: Int? = nil, field: String = Place.photoField) async -> FileBook.Receipt? {
         let content = files.newContent(using: &world.generator)
-        guard let url = await uploadURL(in: zone) else { return nil }
+        guard let url = await uploadURL(in: zone, field) else { return nil }
         if let node { goTo(node) }
         let answer = await ask(repeats: true, triesMax: node == nil ? 4 : 1) { visit throws(RequestFailure) in
             try await visit.upload(content, to: url, cutAfter: nil)
         }
         switch answer {
-        case .answered(let dictionary?, _): return took(dictionary, content, zone)
+        case .answered(let dictionary?, _): return took(dictionary, content, zone, field)
         case .answered(nil, _), .nothing: return nil
         case .failed(let failure):
             if !files.isClockWrong() { recorder.violated("client \(number): an upload is refused: \(failure.error)") }
@@ -42,7 +47,9 @@ extension Client {
         }
     }
 
-    private func took(_ dictionary: AssetDictionary, _ content: [UInt8], _ zone: Int) -> FileBook.Receipt? {
+    private func took(_ dictionary: AssetDictionary, _ content: [UInt8], _ zone: Int, _ field: String)
+        -> FileBook.Receipt?
+    {
         guard let checksum = dictionary.fileChecksum, let text = dictionary.receipt,
             dictionary.size == UInt64(content.count)
         else {
@@ -50,7 +57,7 @@ extension Client {
             return nil
         }
         let receipt = FileBook.Receipt(
-            checksum: checksum, size: content.count, text: text, zone: zone, time: world.now)
+            checksum: checksum, size: content.count, text: text, zone: zone, time: world.now, field: field)
         if let fault = files.took(content, as: receipt) { recorder.violated(fault) }
         recorder.answered()
         checkHolders(of: checksum)
@@ -58,18 +65,21 @@ extension Client {
     }
 
     /// A file is on the disks of a majority of its zone's replicas before its receipt is given, unless a disk lost it.
-    private func checkHolders(of checksum: String) {
+    func checkHolders(of checksum: String, min: Int = 2) {
         guard let name = fileName(checksum), files.damaged[name] == nil, !nodes.contains(where: \.hasLostData) else {
             return
         }
         let holders = nodes.count { access("\($0.folder)/assets/\(name)", F_OK) == 0 }
-        if holders < 2 { recorder.violated("client \(number) has a receipt of \(name), which is on \(holders) disks") }
+        if holders < min {
+            let what = min == 1 ? "saved" : "has a receipt of"
+            recorder.violated("client \(number) \(what) \(name), which is on \(holders) disks")
+        }
     }
 
-    private func uploadURL(in zone: Int) async -> String? {
+    private func uploadURL(in zone: Int, _ field: String = Place.photoField) async -> String? {
         let name = recorder.zones[zone].key.name
         let answer = await ask(repeats: true, triesMax: 4) { visit throws(RequestFailure) in
-            try await visit.uploadURL(zone: name)
+            try await visit.uploadURL(zone: name, field: field)
         }
         if case .failed(let failure) = answer, failure.error.code != .zoneNotFound, !files.isClockWrong() {
             recorder.violated("client \(number) gets no URL for an upload: \(failure.error)")
@@ -112,23 +122,34 @@ extension Client {
     /// Saves a record with a file.
     func save(_ name: String, with receipt: FileBook.Receipt) async {
         var write = newRecordWrite(name, in: receipt.zone)
-        write.fields[Place.photoField] = receipt.checksum
-        await modify(receipt.zone, [write], isAtomic: false, receipt: receipt)
+        var receipts = [receipt]
+        if receipt.field == Place.albumField {
+            // Others of the same zone, perhaps the same file twice.
+            let others = files.receipts.filter { $0.zone == receipt.zone && $0.field == receipt.field }
+            for _ in 0..<world.random(0...2) {
+                if let other = others.randomElement(using: &world.generator) { receipts.append(other) }
+            }
+        }
+        write.fields[receipt.field] = receipts.map(\.checksum).joined(separator: "+")
+        await modify(receipt.zone, [write], isAtomic: false, receipts: receipts)
     }
 
     private func removePhoto() async {
         let zone = world.random(0...(recorder.zones.count - 1))
         var write = newRecordWrite(world.pick(Self.names), in: zone)
-        write.fields[Place.photoField] = .some(nil)
+        write.fields[world.chance(70) ? Place.photoField : Place.albumField] = .some(nil)
         await modify(zone, [write], isAtomic: false)
     }
 
     /// A save was refused because the file of its receipt is not there any more.
-    func wasTooLate(_ receipt: FileBook.Receipt) {
-        files.drop(receipt)
-        guard world.now - receipt.time < FileBook.lateNanoseconds, !files.isClockWrong() else { return }
+    func wereTooLate(_ receipts: [FileBook.Receipt]) {
+        world.met(.savedTooLate)
+        for receipt in receipts { files.drop(receipt) }
+        guard let oldest = receipts.map(\.time).min(), !files.isClockWrong(),
+            world.now - oldest < FileBook.lateNanoseconds
+        else { return }
         recorder.violated(
-            "client \(number): the file of a receipt of \((world.now - receipt.time) / World.second) s ago is gone")
+            "client \(number): the file of a receipt of \((world.now - oldest) / World.second) s ago is gone")
     }
 
     // MARK: Downloads
@@ -145,6 +166,10 @@ extension Client {
         var zone: Int
         var checksum: String
         var url: String
+        var field: String
+        var size: Int
+        /// The record's change tag.
+        var version: Version?
     }
 
     /// The photos that records of a zone have; nil where that is not learnt.
@@ -160,12 +185,13 @@ extension Client {
         guard case .answered(let bytes, _) = answer, let records = (try? JSONParser.parse(bytes))?.array else {
             return nil
         }
-        return records.compactMap { record in
-            let value = record["fields"]?[Place.photoField]?["value"]
-            guard let checksum = value?["fileChecksum"]?.string, let url = value?["downloadURL"]?.string else {
-                return nil
+        return records.flatMap { record in
+            [Place.photoField, Place.albumField].flatMap { field in
+                let value = record["fields"]?[field]?["value"]
+                return (value?.array ?? [value ?? .null]).compactMap { file in
+                    Photo(file, of: record, in: zone, field)
+                }
             }
-            return Photo(record: record["recordName"]?.string ?? "", zone: zone, checksum: checksum, url: url)
         }
     }
 

@@ -17,6 +17,8 @@ final class FileBook: @unchecked Sendable {
         var zone: Int
         /// When the upload was answered.
         var time: UInt64
+        /// The field that it is for.
+        var field = Place.photoField
     }
 
     /// For how long a file is kept that nothing names; far shorter than in production, but longer than anything that
@@ -92,7 +94,8 @@ extension FileBook.Receipt {
     /// The dictionary that a client saves.
     func write(to writer: inout JSONWriter) {
         writer.object { writer in
-            writer.member("receipt", text)
+            // What its record has already needs none.
+            if !text.isEmpty { writer.member("receipt", text) }
             writer.member("fileChecksum", checksum)
             writer.member("size", integer: Int64(size))
         }
@@ -100,6 +103,13 @@ extension FileBook.Receipt {
 }
 
 extension RecordModification.Result {
+    var savesAll: Bool {
+        items.allSatisfy { item in
+            if case .saved = item.outcome { return true }
+            return false
+        }
+    }
+
     /// Whether it was refused because a file is not there any more.
     var lacksFile: Bool {
         items.contains { item in

@@ -8,11 +8,13 @@ import Service
 // What WebServices does with the bytes of assets, without the HTTP.
 extension Visit {
     /// The URL to which a file of a zone's records is to be sent.
-    func uploadURL(zone: String) async throws(RequestFailure) -> String {
+    func uploadURL(zone: String, field: String, isPublic: Bool = false) async throws(RequestFailure) -> String {
         let body = Array(
-            #"{"zoneID":{"zoneName":"\#(zone)"},"tokens":[{"recordType":"\#(Place.type)","fieldName":"\#(Place.photoField)"}]}"#
+            #"{"zoneID":{"zoneName":"\#(zone)"},"tokens":[{"recordType":"\#(Place.type)","fieldName":"\#(field)"}]}"#
                 .utf8)
-        return try await database { request throws(RequestFailure) in
+        return try await database { sent throws(RequestFailure) in
+            var request = sent
+            if isPublic { request.key = Watchbook.publicDatabase }
             let uploads = try await Assets(service, request).uploads(try AssetsUploadRequest(sent: body))
             return uploads.first?.url ?? ""
         }

@@ -23,11 +23,15 @@ struct NotificationTwin: Sendable {
         var isPublic = false
         /// Nil is every zone.
         var zone: String?
-        /// Of a query: records of this kind only.
-        var recordKind: String?
+        /// Of a query: whose records it looks at; of others nil is all of them.
+        var type: String? = Place.type
+        /// Of a query: records that meet all of these.
+        var filters: [WatchedFilter] = []
         /// Of a query.
         var events: Set<WatchedHistory.Event> = []
         var firesOnce = false
+        /// What its notifications look like.
+        var looks = NotificationForm()
     }
 
     /// A subscription was saved, or deleted.
@@ -53,6 +57,8 @@ struct NotificationTwin: Sendable {
         var value: String?
         /// What the log calls the change.
         var changeID = ""
+        /// All that it says but that, in order; nil where nobody looked.
+        var payload: String?
 
         var description: String {
             let what = record.map { " of \(event.map { "\($0)" } ?? "?") \($0) \(value ?? "")" } ?? ""
@@ -66,7 +72,26 @@ struct NotificationTwin: Sendable {
     /// Subscriptions whose saving may happen once more, after they are gone.
     private var repeated: Set<String> = []
 
+    /// Types of which nobody may read a record that somebody else made: nothing of that is entered.
+    private static let ofCreators: Set<String> = [Place.diary, Place.closed]
+    /// Types of which the user may not: what is entered of that is not shown.
+    var unreadable: Set<String> = [Place.report]
+    /// Whom payloads name; nil is the user.
+    var addressee: String?
+
     init(user: String) { self.user = user }
+
+    private func isForeign(_ change: WatchedHistory.Change, in commit: WatchedHistory.Commit) -> Bool {
+        commit.zone.owner == nil && (change.creator ?? commit.user) != user
+    }
+
+    fileprivate func isEntered(_ change: WatchedHistory.Change, of commit: WatchedHistory.Commit) -> Bool {
+        !isForeign(change, in: commit) || !Self.ofCreators.contains(change.type)
+    }
+
+    fileprivate func isShown(_ change: WatchedHistory.Change, of commit: WatchedHistory.Commit) -> Bool {
+        !isForeign(change, in: commit) || !unreadable.contains(change.type)
+    }
 
     /// - Parameter isRepeated: whether an earlier try may be done later.
     mutating func saved(_ subscription: Subscription, called: Int, returned: Int, isRepeated: Bool) {
@@ -78,6 +103,11 @@ struct NotificationTwin: Sendable {
     mutating func deleted(_ id: String, called: Int, returned: Int) {
         let isOver = !repeated.contains(id)
         steps[id, default: []].append(Step(subscription: nil, called: called, returned: isOver ? returned : nil))
+    }
+
+    /// What it looked at was deleted: it may tell of what comes later until its home hears of that.
+    mutating func ends(_ id: String, called: Int) {
+        steps[id, default: []].append(Step(subscription: nil, called: called, returned: nil))
     }
 
     /// The log was read to its end after a subscription's deletion was answered, and before it was made anew for long:
@@ -143,7 +173,10 @@ struct NotificationTwin: Sendable {
         var placed: [Zone: [Placed]] = [:]
         for id in steps.keys.sorted() {
             let own = notices.filter { $0.id == id }
-            if steps[id]?.first?.subscription?.kind == .query {
+            let stages = lives(of: id).flatMap(\.stages).map(\.subscription)
+            if let strange = own.first(where: { notice in !stages.contains { $0.kind == notice.kind } }) {
+                faults.append("\(strange) is of another kind than its subscription")
+            } else if steps[id]?.first?.subscription?.kind == .query {
                 var judgement = QueryJudgement(twin: self, id: id, lives: lives(of: id), commits, isHidden: isOwn)
                 faults += judgement.faults(in: own, isOver: isOver)
                 for (zone, found) in judgement.placed { placed[zone, default: []] += found }
@@ -202,6 +235,20 @@ struct NotificationTwin: Sendable {
         return nil
     }
 
+    /// A notification that says something else than one of its subscriptions would, as it was when the change was
+    /// matched and when it was told of.
+    fileprivate func disguise(of notice: Notice, telling change: WatchedHistory.Change?) -> String? {
+        guard let payload = notice.payload else { return nil }
+        let stages = (steps[notice.id] ?? []).compactMap(\.subscription?.looks)
+        for (place, matched) in stages.enumerated() {
+            let occasion = NotificationForm.Occasion(
+                subscription: notice.id, kind: notice.kind, user: addressee ?? user, zone: notice.zone, change: change,
+                kept: matched.shownFields)
+            if stages[place...].contains(where: { $0.payload(of: occasion) == payload }) { return nil }
+        }
+        return "\(notice) says \(payload)"
+    }
+
     /// Notifications of zones do not say of which change they tell, so they are counted, zone by zone.
     private func countFaults(
         of id: String, _ notices: [Notice], _ commits: [WatchedHistory.Commit], isOver: Bool
@@ -214,6 +261,7 @@ struct NotificationTwin: Sendable {
             if isCertain, life.end == nil { bounds[commit.zone, default: (0, 0)].least += 1 }
         }
         for notice in notices where bounds[notice.zone] == nil { bounds[notice.zone] = (0, 0) }
+        if let fault = notices.lazy.compactMap({ disguise(of: $0, telling: nil) }).first { return [fault] }
         return bounds.sorted { $0.key.description < $1.key.description }.compactMap { zone, bounds in
             let count = notices.count { $0.zone == zone }
             if count > bounds.most {
@@ -252,6 +300,7 @@ private struct QueryJudgement {
         var value: String?
     }
 
+    private let twin: NotificationTwin
     private let id: String
     private let lives: [Life]
     private let isRepeated: Bool
@@ -263,6 +312,7 @@ private struct QueryJudgement {
         twin: NotificationTwin, id: String, lives: [Life], _ commits: [WatchedHistory.Commit],
         isHidden: (WatchedHistory.Commit) -> Bool
     ) {
+        self.twin = twin
         self.id = id
         self.lives = lives
         isRepeated = twin.isRepeated(id)
@@ -272,13 +322,13 @@ private struct QueryJudgement {
                     let (isCertain, isPossible) = life.holds(commit.called, commit.returned) {
                         $0.looks(at: change, in: commit.zone)
                     }
-                    guard isPossible else { continue }
+                    guard isPossible, twin.isEntered(change, of: commit) else { continue }
                     let key = Key(zone: commit.zone, name: change.name, event: change.event, value: change.value)
                     expected[key]?.lastLife = number
                     if expected[key] != nil, !isCertain { continue }
                     expected[key] = Expected(
                         commit: commit, change: change, life: number, lastLife: number, isCertain: isCertain,
-                        isHidden: isHidden(commit))
+                        isHidden: isHidden(commit) || !twin.isShown(change, of: commit))
                 }
             }
         }
@@ -300,6 +350,7 @@ private struct QueryJudgement {
                 faults.append("\(notice): it was told of before, as \(earlier.sequence)")
                 continue
             }
+            if let fault = twin.disguise(of: notice, telling: found.change) { faults.append(fault) }
             if let last = lives[found.lastLife].end?.last, notice.sequence > last {
                 faults.append("\(notice): its subscription had been deleted when the log ended at \(last)")
             }
@@ -389,11 +440,12 @@ extension NotificationTwin.Subscription {
 
     /// Whether a query tells of a change.
     fileprivate func looks(at change: WatchedHistory.Change, in place: WatchedHistory.Zone) -> Bool {
-        isOf(place) && events.contains(change.event) && (recordKind == nil || recordKind == change.kind)
+        isOf(place) && events.contains(change.event) && type == change.type && filters.allSatisfy { $0.holds(change) }
     }
 
     /// Whether a subscription to zones tells of a request.
     fileprivate func looks(at commit: WatchedHistory.Commit) -> Bool {
         isOf(commit.zone) && commit.zone.owner?.isEmpty == false
+            && (type == nil || commit.changes.contains { $0.type == type })
     }
 }

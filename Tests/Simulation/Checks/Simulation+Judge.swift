@@ -45,6 +45,7 @@ extension Simulation {
         for client in clients { readBack(by: client) { await $0.readBackWatchbook() } }
         if let receiver { readBack { await $0.readBack(receiver) } }
         for client in clients { readBack(by: client) { await $0.readBackDeletedUsers() } }
+        for client in clients.prefix(2) { readBack(by: client) { await $0.readBackHoard() } }
         readBack { await $0.recountUsage() }
         readBack { await $0.verifyAudit() }
         checkFiles()

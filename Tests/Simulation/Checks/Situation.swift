@@ -34,6 +34,8 @@ package enum Situation: String, Sendable, CaseIterable, Codable {
     case throttledRequest
     /// A save was refused because its user has no room left.
     case filledQuota
+    /// What shards have of a quota was compared with what the ledger gave.
+    case judgedLedger
     /// A batch of preferences was refused because its store has no room left.
     case filledStore
     /// A batch of preferences was refused because its store has as many keys as it may have.
@@ -68,8 +70,23 @@ package enum Situation: String, Sendable, CaseIterable, Codable {
     case assetRepaired
     /// A node deleted a file that nothing named any more.
     case assetCollected
+    /// A save named a file that was gone, one that its record had, or one of another record; or in a way in which it
+    /// must not.
+    case savedTooLate, keptFile, copiedFile, refusedReceipt
     /// A subscription that fires once did.
     case firedOnce
+    /// The courier handed a notification out.
+    case handedOut
+    /// Subscriptions were refused as they must be.
+    case refusedSubscription
+    /// A subscription ended with its zone.
+    case endedWithZone
+    /// A log was read by a user with another role than before.
+    case readWithOtherRole
+    /// Somebody changed a record that only its creator may read.
+    case changeOfUnreadable
+    /// A batch failed as a whole, or came to nothing, where somebody watches.
+    case vainChange
     /// The subscriptions of a deleted user were looked for at the end, and none was left.
     case forgottenUser
     /// A group came to another leader while its effects on others waited.

@@ -29,6 +29,11 @@ struct WatchedHistory: Sendable {
         var value: String?
         /// Where the answer tells it.
         var version: Version?
+        var type = Place.type
+        /// What else queries look for, and notifications show; of a deleted record as it was before.
+        var content = WatchedContent()
+        /// Who made the record; nil is who changes it.
+        var creator: String?
     }
 
     /// One request that changed one zone.

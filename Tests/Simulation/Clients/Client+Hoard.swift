@@ -100,16 +100,22 @@ extension Client {
     }
 
     private func modifyHoard(isDeletion: Bool) async {
-        let zone = world.pick(Hoard.zones)
         let names = (0..<12).map { "h\($0)" }.shuffled(using: &world.generator).prefix(world.random(1...5))
-        let isAtomic = world.chance(50)
+        await modifyHoard(isDeletion: isDeletion, zone: world.pick(Hoard.zones), names: Array(names))
+    }
+
+    private func bodyOfHoard(isDeletion: Bool, zone: String, names: [String]) -> [UInt8] {
         let operations = names.map { name in
             isDeletion
                 ? #"{"operationType":"forceDelete","record":{"recordName":"\#(name)"}}"#
                 : #"{"operationType":"forceReplace","record":{"recordName":"\#(name)","recordType":"Thing","fields":{"value":{"value":"\#(newValue())"}}}}"#
         }.joined(separator: ",")
-        let body = Array(
-            #"{"operations":[\#(operations)],"zoneID":{"zoneName":"\#(zone)"},"atomic":\#(isAtomic)}"#.utf8)
+        return Array(
+            #"{"operations":[\#(operations)],"zoneID":{"zoneName":"\#(zone)"},"atomic":\#(world.chance(50))}"#.utf8)
+    }
+
+    func modifyHoard(isDeletion: Bool, zone: String, names: [String]) async {
+        let body = bodyOfHoard(isDeletion: isDeletion, zone: zone, names: names)
         let begin = world.now
         let before = hoard.stored.count
         let new = names.count { !hoard.stored.contains("\(zone)/\($0)") }

@@ -61,10 +61,9 @@ extension Client {
         async let deletion = modify(
             #"{"operationType":"delete","subscription":{"subscriptionID":"\#(id)"}}"#, isPublic: false, of: book)
         await sleep(500 * World.millisecond)
-        let subscription = subscription(id, to: zone)
-        let form = subscription.form(text: book.newName("text "))
+        let subscription = dressed(subscription(id, to: zone), book)
         let creation = await modify(
-            #"{"operationType":"create","subscription":\#(form)}"#, isPublic: false, of: book)
+            #"{"operationType":"create","subscription":\#(subscription.form)}"#, isPublic: false, of: book)
         // Which of them came first is known only where neither was sent again.
         guard await deletion == true, creation == true, await lists(id, of: book) else {
             book.isUsed = false

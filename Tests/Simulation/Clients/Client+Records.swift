@@ -52,11 +52,11 @@ extension Client {
 
     func place(_ name: String, in zone: Int) -> String { "\(zone)/\(name)" }
 
-    /// - Parameter receipt: of the file that the writes name, if any.
+    /// - Parameter receipts: of the files that the writes name.
     func modify(
-        _ zone: Int, _ writes: [RecordWrite], isAtomic: Bool, receipt: FileBook.Receipt? = nil, isKeyless: Bool = false
+        _ zone: Int, _ writes: [RecordWrite], isAtomic: Bool, receipts: [FileBook.Receipt] = [], isKeyless: Bool = false
     ) async {
-        let body = writes.body(zone: recorder.zones[zone].key.name, isAtomic: isAtomic, receipt: receipt)
+        let body = writes.body(zone: recorder.zones[zone].key.name, isAtomic: isAtomic, receipts: receipts)
         let identity = !isKeyless && world.chance(85) ? Visit.Identity(key: newKey(), body: body) : nil
         let call = recorder.begin(zone: zone, .modify(writes, isAtomic: isAtomic), by: number)
         let modify: PastRequest.Body<RecordModification.Result> = { visit throws(RequestFailure) in
@@ -66,14 +66,17 @@ extension Client {
         }
         let answer = await ask(repeats: identity != nil, modify)
         // A file may be gone by the time that its request comes again.
-        if identity != nil, receipt == nil {
+        if identity != nil, receipts.isEmpty {
             remember("a change of records", answer, modify) { [files = recorder.files] in
                 (try? ZoneModel.Outcome($0, files, showsRecords: false)).map { "\($0)" }
             }
         }
-        if let receipt, case .answered(let result, let isFirst) = answer, result.lacksFile {
-            if isFirst { recorder.withdraw(zone: zone, call) }
-            return wasTooLate(receipt)
+        if !receipts.isEmpty, case .answered(let result, let isFirst) = answer {
+            if result.lacksFile {
+                if isFirst { recorder.withdraw(zone: zone, call) }
+                return wereTooLate(receipts)
+            }
+            if result.savesAll { for receipt in receipts { checkHolders(of: receipt.checksum, min: 1) } }
         }
         let outcome = settle(zone, call, answer) { [files = recorder.files] result, isFirst throws(UnexpectedAnswer) in
             try ZoneModel.Outcome(result, files, showsRecords: isFirst)

@@ -23,6 +23,9 @@ extension Client {
             case 13: await changePassingZone(of: book)
             case 14: await listSubscriptions(of: book)
             case 15 where world.chance(10): await deleteUser(of: book)
+            case 15 where world.chance(50): await tryWrongSubscriptions(of: book)
+            case 16 where world.chance(50): await useCourier(of: book)
+            case 16 where world.chance(30): await readWithoutRole(book)
             default: await followNotifications(of: book, pagesMax: world.random(1...8))
             }
         }
@@ -34,7 +37,7 @@ extension Client {
     }
 
     /// Asks as the user; the user's rate and sessions are not what is looked at here.
-    private func request<Value: Sendable>(
+    func request<Value: Sendable>(
         _ book: Watchbook, isPublic: Bool = false, device: String? = nil, identity: Visit.Identity? = nil,
         triesMax: Int = 25,
         _ work: @escaping @Sendable (Visit, DatabaseRequest) async throws(RequestFailure) -> Value
@@ -55,143 +58,39 @@ extension Client {
         }
     }
 
-    // MARK: Changes
-
-    private func makeWatchbook(_ book: Watchbook) async {
-        guard await makeUser(of: book) else { return book.isUsed = false }
-        book.isMade = await change(Watchbook.zoneNames, of: book, isCreation: true)
-    }
-
-    private func changePassingZone(of book: Watchbook) async {
-        if await change([Watchbook.passingName], of: book, isCreation: !book.isPassingThere) {
-            book.isPassingThere.toggle()
-        }
-    }
-
-    /// Makes or deletes zones by one request.
-    func change(_ names: [String], of book: Watchbook, isCreation: Bool) async -> Bool {
-        let type = isCreation ? "create" : "delete"
-        let operations = names.map { #"{"operationType":"\#(type)","zone":{"zoneID":{"zoneName":"\#($0)"}}}"# }
-        let text = #"{"operations":[\#(operations.joined(separator: ","))]}"#
-        let identity = Visit.Identity(key: newKey(), body: Array(text.utf8))
-        let device = world.chance(50) ? world.pick(Watchbook.devices) : nil
-        let commits = names.map { recorder.watched.begin([], in: book.zone($0), by: book.user, from: device) }
-        let answer = await request(book, device: device, identity: identity) {
-            visit, request throws(RequestFailure) in
-            let form = try ZonesModifyRequest(sent: identity.body)
-            for (number, operation) in form.operations.enumerated() {
-                _ = try await Zones(visit.service, request).modify(operation, number: number)
-            }
-        }
-        for commit in commits where settle(answer, commit, of: book) != nil { recorder.watched.end(commit) }
-        if case .answered = answer { return true }
-        return false
-    }
-
-    /// What was answered; nil where that is not known, or is wrong.
-    private func settle<Value>(_ answer: Asked<Value>, _ commit: Int, of book: Watchbook) -> Value? {
-        switch answer {
-        case .answered(let value, _): return value
-        case .failed(let failure): complain("a change is refused: \(failure.error)", book)
-        case .nothing(mayHaveBeenDone: true): book.isUsed = false
-        case .nothing(mayHaveBeenDone: false): recorder.watched.withdraw(commit)
-        }
-        return nil
-    }
-
-    /// Changes records of several zones at the same time, each zone by itself in order.
-    private func changeWatched(_ book: Watchbook) async {
-        let all = Watchbook.zoneNames.map { book.zone($0) } + [Watchbook.publicZone]
-        let zones = all.shuffled(using: &world.generator).prefix(world.random(1...4))
-        let count = world.random(1...3)
-        await withTaskGroup(of: Void.self) { group in
-            for zone in zones {
-                group.addTask { [self] in
-                    for _ in 0..<count where book.isUsed { await changeRecords(of: zone, book) }
-                }
-            }
-        }
-    }
-
-    private func newChange(in zone: WatchedHistory.Zone, _ book: Watchbook, not taken: Set<String>)
-        -> WatchedHistory.Change
-    {
-        let records = book.records[zone] ?? [:]
-        let present = records.keys.sorted().filter { !taken.contains($0) }.randomElement(using: &world.generator)
-        if let name = present, let note = records[name], world.chance(70) {
-            if world.chance(40), !book.reborn.contains(name) {
-                return .init(name: name, event: .delete, kind: note.kind, value: nil)
-            }
-            let kind = world.chance(50) ? note.kind : world.pick(Self.kinds)
-            return .init(name: name, event: .update, kind: kind, value: newValue())
-        }
-        let kind = world.chance(80) ? world.pick(Self.kinds) : nil
-        var name = book.newName("\(book.accountID)-")
-        if world.chance(30), let former = book.gone[zone]?.popLast() {
-            book.reborn.insert(former)
-            name = former
-        }
-        return .init(name: name, event: .create, kind: kind, value: newValue())
-    }
-
-    private func changeRecords(of zone: WatchedHistory.Zone, _ book: Watchbook) async {
-        var changes: [WatchedHistory.Change] = []
-        for _ in 0..<world.random(1...3) {
-            changes.append(newChange(in: zone, book, not: Set(changes.map(\.name))))
-        }
-        _ = await save(changes, in: zone, from: world.chance(50) ? world.pick(Watchbook.devices) : nil, book)
-    }
-
-    /// - Returns: whether it was done.
-    func save(
-        _ changes: [WatchedHistory.Change], in zone: WatchedHistory.Zone, from device: String?, _ book: Watchbook
-    ) async -> Bool {
-        let body = changes.body(zone: zone.name, isAtomic: zone.owner != nil)
-        let commit = recorder.watched.begin(changes, in: zone, by: book.user, from: device)
-        let answer = await request(
-            book, isPublic: zone.owner == nil, device: device, identity: .init(key: newKey(), body: body)
-        ) { visit, request throws(RequestFailure) in
-            try await RecordModification(visit.service, request).run(try ModifyRecordsRequest(sent: body))
-        }
-        guard let result = settle(answer, commit, of: book) else { return false }
-        var versions: [Version?] = []
-        for item in result.items {
-            switch item.outcome {
-            case .saved(let record, _): versions.append(Version(record.changeTag))
-            case .deleted: versions.append(nil)
-            case .failed(let error, _):
-                complain("a save of \(item.recordName) is refused: \(error)", book)
-                return false
-            }
-        }
-        recorder.watched.end(commit, versions: versions)
-        recorder.answered()
-        for change in changes {
-            book.records[zone, default: [:]][change.name] = change.value.map { .init(kind: change.kind, value: $0) }
-            if change.value == nil { book.gone[zone, default: []].append(change.name) }
-        }
-        return true
-    }
-
     // MARK: Subscriptions
 
     private func newSubscription(_ id: String, isQuery: Bool) -> NotificationTwin.Subscription {
-        let zone = world.chance(60) ? world.pick(Watchbook.zoneNames) : nil
+        let names = Watchbook.zoneNames + (watchbook.isPassingThere && !isPlain ? [Watchbook.passingName] : [])
+        let zone = world.chance(60) ? world.pick(names) : nil
+        let types = isPlain ? [Place.type] : [Place.type, Place.memo, Place.memo]
         guard isQuery else {
-            return .init(id: id, kind: zone == nil ? .database : .zone, zone: zone)
+            return .init(
+                id: id, kind: zone == nil ? .database : .zone, zone: zone,
+                type: !isPlain && world.chance(40) ? world.pick(types) : nil)
         }
         let isPublic = world.chance(35)
         var events = Set(WatchedHistory.Event.allCases.filter { _ in world.chance(60) })
         if events.isEmpty { events = [.create] }
-        return .init(
+        var new = NotificationTwin.Subscription(
             id: id, kind: .query, isPublic: isPublic, zone: isPublic ? nil : zone,
-            recordKind: world.chance(40) ? world.pick(Self.kinds) : nil, events: events,
-            firesOnce: !isPublic && world.chance(25))
+            type: isPublic && !isPlain ? world.pick(types + [Place.diary, Place.report]) : world.pick(types),
+            events: events, firesOnce: (!isPublic || !isPlain) && world.chance(25))
+        let hasAllFields = new.type != Place.type
+        new.filters = (0..<world.pick([0, 1, 1, hasAllFields ? 2 : 1])).map { _ in
+            isPlain ? .kind("EQUALS", [world.pick(Self.kinds)]) : .random(hasAllFields: hasAllFields, using: world)
+        }
+        return new
     }
 
+    /// Whether nodes may run builds that know less than the twin.
+    var isPlain: Bool { nodes[0].options.isUpgraded }
+
     private func saveSubscription(of book: Watchbook) async {
-        let others = book.live.values.filter { $0.kind == .query && !$0.firesOnce && !book.doubtful.contains($0.id) }
-            .sorted { $0.id < $1.id }
+        let others = book.live.values.filter {
+            $0.kind == .query && !$0.firesOnce && !book.doubtful.contains($0.id) && $0.zone != Watchbook.passingName
+        }
+        .sorted { $0.id < $1.id }
         var subscription: NotificationTwin.Subscription
         if let other = others.randomElement(using: &world.generator), world.chance(25) {
             // Another query in its place.
@@ -209,18 +108,33 @@ extension Client {
         await save(subscription, of: book)
     }
 
-    func save(_ subscription: NotificationTwin.Subscription, of book: Watchbook) async {
+    func save(_ new: NotificationTwin.Subscription, of book: Watchbook) async {
+        let subscription = dressed(new, book)
         let called = recorder.watched.nextPlace()
-        let form = subscription.form(text: book.newName("text "))
         guard
             let isFirst = await modify(
-                #"{"operationType":"create","subscription":\#(form)}"#, isPublic: subscription.isPublic, of: book)
+                #"{"operationType":"create","subscription":\#(subscription.form)}"#, isPublic: subscription.isPublic,
+                of: book)
         else { return }
         recorder.answered()
+        if subscription.type == Place.report { book.mayHaveHidden = true }
         if !isFirst { book.doubtful.insert(subscription.id) }
         book.live[subscription.id] = subscription
         book.twin.saved(
             subscription, called: called, returned: recorder.watched.nextPlace(), isRepeated: !isFirst)
+    }
+
+    /// Gives a subscription looks that no other one of the user has.
+    func dressed(_ new: NotificationTwin.Subscription, _ book: Watchbook) -> NotificationTwin.Subscription {
+        var subscription = new
+        let more = [Place.kindField, Place.numberField, Place.textField, Place.labelsField, Place.placeField]
+        let fields = new.type == Place.type ? [Place.valueField, Place.kindField] : [Place.valueField] + more
+        subscription.looks =
+            isPlain
+            ? NotificationForm(
+                texts: ["alertBody": book.newName("text ")], fields: new.kind == .query ? [Place.valueField] : nil)
+            : .random(text: book.newName("text "), fields: new.kind == .query ? fields : [], using: world)
+        return subscription
     }
 
     private func deleteSubscription(of book: Watchbook) async {
@@ -274,159 +188,91 @@ extension Client {
         return nil
     }
 
-    /// Those of the private database; nil without an answer.
-    func list(_ book: Watchbook) async -> [Subscription]? {
-        let answer = await request(book, triesMax: 4) { visit, request throws(RequestFailure) in
-            try await Subscriptions(visit.service, request).list()
+    /// Those of one of the databases, or some of them; nil without an answer.
+    func list(_ book: Watchbook, isPublic: Bool = false, ids: [String]? = nil) async -> [Subscription]? {
+        let answer = await request(book, isPublic: isPublic, triesMax: 4) { visit, request throws(RequestFailure) in
+            let subscriptions = Subscriptions(visit.service, request)
+            if let ids { return try await subscriptions.lookUp(ids) }
+            return try await subscriptions.list()
         }
         guard case .answered(let found, _) = answer else { return nil }
         return found
     }
 
-    private func listSubscriptions(of book: Watchbook) async {
-        guard let found = await list(book) else { return }
-        let ids = Set(found.map(\.id))
-        let wanted = Set(book.live.values.filter { !$0.isPublic && !$0.firesOnce }.map(\.id))
-        let allowed = wanted.union(book.live.values.filter(\.firesOnce).map(\.id))
-        let others = ids.subtracting(allowed).subtracting(book.doubtful)
-        if !ids.isSuperset(of: wanted) || !others.isEmpty {
-            complain("the list has \(ids.sorted()) instead of \(wanted.sorted())", book)
+    func listSubscriptions(of book: Watchbook) async {
+        for isPublic in [false, true] where book.isUsed {
+            let names = book.live.keys.sorted().filter { _ in world.chance(50) }
+            let ids = world.chance(30) ? names : nil
+            guard let found = await list(book, isPublic: isPublic, ids: ids) else { return }
+            judge(found, isPublic: isPublic, ids: ids, of: book)
         }
     }
 
-    // MARK: Notifications
-
-    private func followNotifications(of book: Watchbook, pagesMax: Int) async {
-        await follow(book, device: world.chance(70) ? "" : world.pick(Watchbook.devices), pagesMax: pagesMax)
-    }
-
-    /// Follows the log from where it was left, or from a place before that.
-    /// - Parameter device: the empty one is told of everything.
-    /// - Returns: whether it was read to its end.
-    @discardableResult
-    private func follow(_ book: Watchbook, device: String, pagesMax: Int) async -> Bool {
-        let limit = pagesMax > 100 ? 200 : world.random(1...6)
-        if let earlier = book.readers[device]?.earlier, world.chance(15) {
-            await readAgain(book, device: device, from: earlier)
+    private func judge(_ found: [Subscription], isPublic: Bool, ids: [String]?, of book: Watchbook) {
+        let live = book.live.filter { $0.value.isPublic == isPublic && ids?.contains($0.key) ?? true }
+        let wanted = Set(live.filter { !$0.value.firesOnce }.keys)
+        let allowed = Set(live.keys).union(book.ending)
+        let seen = Set(found.map(\.id))
+        if !seen.isSuperset(of: wanted) || !seen.subtracting(allowed).subtracting(book.doubtful).isEmpty {
+            return complain("the list has \(seen.sorted()) instead of \(wanted.sorted())", book)
         }
-        for _ in 0..<pagesMax where book.isUsed {
-            let reader = book.readers[device] ?? Watchbook.Reader()
-            guard let page = await page(book, device, after: reader.token, limit: limit) else { return false }
-            take(page, onto: reader, device, of: book)
-            if !page.hasMore { return book.isUsed }
-        }
-        return false
-    }
-
-    func askForPage(
-        of book: Watchbook, _ device: String, after token: String?, limit: Int
-    ) async -> Asked<ShardAnswer> {
-        let (store, accountID) = (book.store, book.accountID)
-        return await ask(repeats: true, triesMax: 4) { visit throws(RequestFailure) in
-            try await visit.requireDirectory()
-            let notifications = Notifications(
-                visit.service, store, accountID: accountID, client: device.isEmpty ? nil : device)
-            return try await notifications.changes(since: token, limit: limit, by: visit.deadline)
+        for subscription in found where !book.doubtful.contains(subscription.id) {
+            guard let known = live[subscription.id] else { continue }
+            var writer = JSONWriter()
+            writer.subscription(subscription) { ZoneID(name: $0) }
+            let text = (try? JSONParser.parse(writer.bytes))?.inOrder ?? ""
+            if text != known.listed { return complain("the list has \(text) instead of \(known.listed)", book) }
         }
     }
 
-    func page(_ book: Watchbook, _ device: String, after token: String?, limit: Int) async -> NotificationPage? {
-        let answer = await askForPage(of: book, device, after: token, limit: limit)
-        moveOn()
+    /// Whether nothing is left of those that end with their zone.
+    func haveEnded(_ book: Watchbook) async -> Bool {
+        guard let found = await list(book) else { return false }
+        return book.ending.isDisjoint(with: found.map(\.id))
+    }
+
+    /// Sends operations that must be refused, each for a reason of its own, and does no harm by it.
+    private func tryWrongSubscriptions(of book: Watchbook) async {
+        guard !isPlain else { return }
+        let others = book.live.values.filter {
+            !$0.isPublic && !$0.firesOnce && !book.doubtful.contains($0.id) && $0.zone != Watchbook.passingName
+        }.sorted { $0.id < $1.id }
+        var wrong: [(operation: String, code: ErrorCode)] = [
+            (#"{"operationType":"delete","subscription":{"subscriptionID":"none"}}"#, .notFound)
+        ]
+        func add(_ code: ErrorCode, _ subscription: NotificationTwin.Subscription) {
+            wrong.append((#"{"operationType":"create","subscription":\#(dressed(subscription, book).form)}"#, code))
+        }
+        add(.zoneNotFound, .init(id: "w1", kind: .query, zone: "nowhere", events: [.create]))
+        add(.zoneNotFound, .init(id: "w2", kind: .zone, zone: "nowhere", type: nil))
+        add(.badRequest, .init(id: "w3", kind: .zone, zone: "_defaultZone", type: nil))
+        add(.badRequest, .init(id: "w4", kind: .query, type: "Unknown", events: [.create]))
+        if var twin = others.randomElement(using: &world.generator) {
+            twin.id = "w5"
+            wrong.append((#"{"operationType":"create","subscription":\#(twin.form)}"#, .exists))
+        }
+        await refuse(wrong, isPublic: false, book)
+        wrong = []
+        add(.accessDenied, .init(id: "w6", kind: .query, type: Place.closed, events: [.create]))
+        add(.badRequest, .init(id: "w7", kind: .database, type: nil))
+        await refuse(wrong, isPublic: true, book)
+    }
+
+    private func refuse(_ wrong: [(operation: String, code: ErrorCode)], isPublic: Bool, _ book: Watchbook) async {
+        let body = Array(#"{"operations":[\#(wrong.map(\.operation).joined(separator: ","))]}"#.utf8)
+        let answer = await request(book, isPublic: isPublic, triesMax: 4) { visit, request throws(RequestFailure) in
+            let form = try SubscriptionsModifyRequest(sent: body)
+            return try await Subscriptions(visit.service, request).modify(form.operations)
+        }
         switch answer {
-        case .answered(let answer, _):
-            do throws(UnexpectedAnswer) {
-                return try NotificationPage(json: answer.bytes, of: book.user)
-            } catch {
-                complain("\(error)", book)
+        case .answered(let outcomes, _):
+            for (item, outcome) in zip(wrong, outcomes) {
+                if case .failed(let error) = outcome, error.code == item.code { continue }
+                return complain("\(item.operation) is answered \(outcome) instead of \(item.code)", book)
             }
-        case .failed(let failure): complain("the log of notifications is refused: \(failure.error)", book)
+            world.met(.refusedSubscription)
+        case .failed(let failure): complain("subscriptions are refused: \(failure.error)", book)
         case .nothing: break
         }
-        return nil
-    }
-
-    /// What was read before must be there again, as it was.
-    private func readAgain(_ book: Watchbook, device: String, from place: (token: String, last: Int64)) async {
-        guard let page = await page(book, device, after: place.token, limit: 3) else { return }
-        let known = (book.readers[device]?.notices ?? []).filter { $0.sequence > place.last }
-        for (entry, other) in zip(page.entries, known) where entry.notice != other {
-            return complain("after \(place.last) there is \(entry.notice) instead of \(other)", book)
-        }
-        if page.entries.count < min(3, known.count) {
-            complain("after \(place.last) there are \(page.entries.count) notifications of \(known.count)", book)
-        }
-    }
-
-    private func take(
-        _ page: NotificationPage, onto reader: Watchbook.Reader, _ device: String, of book: Watchbook
-    ) {
-        var next = reader
-        for (notice, payload) in page.entries {
-            guard notice.sequence > next.last else { return complain("\(notice) comes after \(next.last)", book) }
-            if device.isEmpty, notice.sequence != next.last + 1 {
-                return complain("\(notice) comes after \(next.last): numbers are missing", book)
-            }
-            guard book.see(payload, at: notice.sequence) else {
-                return complain("\(notice) was something else before", book)
-            }
-            next.last = notice.sequence
-            next.notices.append(notice)
-            if book.live[notice.id]?.firesOnce == true {
-                book.live[notice.id] = nil
-                world.met(.firedOnce)
-            }
-        }
-        if let token = reader.token, world.chance(30) { next.earlier = (token, reader.last) }
-        next.token = page.token
-        book.readers[device] = next
-        recorder.answered()
-    }
-
-    // MARK: The end
-
-    /// Reads the whole log, as soon as everything is delivered, and holds it against what was changed.
-    func readBackWatchbook() async {
-        let book = watchbook
-        guard book.isUsed, book.isMade else { return }
-        for device in [""] + Watchbook.devices {
-            let ofReader = device.isEmpty ? nil : device
-            for _ in 0..<40 where book.isUsed {
-                await follow(book, device: device, pagesMax: 1_000)
-                guard !faults(of: book, ofReader, isOver: true).isEmpty else { break }
-                await sleep(World.second)
-            }
-            guard book.isUsed else { return }
-            let faults = faults(of: book, ofReader, isOver: true)
-            for fault in faults.prefix(3) {
-                recorder.violated(
-                    "client \(number) as \(book.accountID)\(ofReader.map { " on its \($0)" } ?? ""): \(fault)")
-            }
-            // Other readers would be waited for in vain.
-            if !faults.isEmpty { return }
-        }
-        await listSubscriptions(of: book)
-    }
-
-    private func faults(of book: Watchbook, _ device: String?, isOver: Bool) -> [String] {
-        book.twin.faults(
-            in: book.readers[device ?? ""]?.notices ?? [], recorder.watched, device: device, isOver: isOver)
-    }
-}
-
-extension [WatchedHistory.Change] {
-    /// The request that clients send for it.
-    fileprivate func body(zone: String, isAtomic: Bool) -> [UInt8] {
-        let operations = map { change in
-            guard let value = change.value else {
-                return #"{"operationType":"forceDelete","record":{"recordName":"\#(change.name)"}}"#
-            }
-            let kind = change.kind.map { #","\#(Place.kindField)":{"value":"\#($0)"}"# } ?? ""
-            return
-                #"{"operationType":"forceReplace","record":{"recordName":"\#(change.name)","recordType":"\#(Place.type)","fields":{"\#(Place.valueField)":{"value":"\#(value)"}\#(kind)}}}"#
-        }
-        return [UInt8](
-            #"{"operations":[\#(operations.joined(separator: ","))],"zoneID":{"zoneName":"\#(zone)"},"atomic":\#(isAtomic)}"#
-                .utf8)
     }
 }

@@ -16,25 +16,61 @@ enum Place {
     static let valueField = "value"
     /// Has a file.
     static let photoField = "photo"
+    /// Has several files.
+    static let albumField = "album"
+    /// What else records of types have that are watched.
+    static let (numberField, textField, labelsField, placeField) = ("number", "text", "labels", "place")
+    /// Types that are watched beside `type`: one that everybody may read, one whose records only their creators may
+    /// read and everybody may change, one that a role may read, and one whose records nobody may read.
+    static let (memo, diary, report, closed) = ("Memo", "Diary", "Report", "Closed")
+    static let reviewer = "reviewer"
     /// - Parameter withFiles: whether records have photos.
     static func schema(withFiles: Bool) -> Schema {
         var schema = plainSchema
         guard withFiles, let place = schema.types.firstIndex(where: { $0.name == type }) else { return schema }
         schema.types[place].fields.append(FieldDefinition(name: photoField, type: FieldType(.asset)))
+        schema.types[place].fields.append(FieldDefinition(name: albumField, type: FieldType(.asset, isList: true)))
         return schema
     }
 
-    private static let plainSchema = Schema(types: [
-        .users,
+    private static func watched(_ name: String, _ grants: [Grant]) -> RecordType {
         RecordType(
-            name: type,
+            name: name,
             fields: [
-                FieldDefinition(name: kindField, type: FieldType(.string), indexes: [.queryable]),
-                FieldDefinition(name: valueField, type: FieldType(.string), indexes: [.queryable, .sortable]),
+                FieldDefinition(name: kindField, type: FieldType(.string), indexes: [.queryable, .sortable]),
+                FieldDefinition(name: valueField, type: FieldType(.string)),
+                FieldDefinition(name: numberField, type: FieldType(.int64), indexes: [.queryable, .sortable]),
+                FieldDefinition(name: textField, type: FieldType(.string), indexes: [.searchable]),
                 FieldDefinition(
-                    name: SystemField.recordID.rawValue, type: FieldType(.reference), indexes: [.queryable]),
-            ], grants: RecordType.defaultGrants),
-    ])
+                    name: labelsField, type: FieldType(.string, isList: true), indexes: [.queryable]),
+                FieldDefinition(name: placeField, type: FieldType(.location), indexes: [.queryable]),
+            ], grants: grants)
+    }
+
+    private static let plainSchema = Schema(
+        roles: [reviewer],
+        types: [
+            watched(memo, RecordType.defaultGrants),
+            watched(
+                diary,
+                [Grant(role: "_creator", permissions: .read), Grant(role: "_icloud", permissions: [.create, .write])]),
+            watched(
+                report,
+                [
+                    Grant(role: "_creator", permissions: [.read, .write]), Grant(role: "_icloud", permissions: .create),
+                    Grant(role: reviewer, permissions: .read),
+                ]),
+            watched(closed, [Grant(role: "_icloud", permissions: .create)]),
+            .users,
+            RecordType(
+                name: type,
+                fields: [
+                    FieldDefinition(name: kindField, type: FieldType(.string), indexes: [.queryable]),
+                    FieldDefinition(name: valueField, type: FieldType(.string), indexes: [.queryable, .sortable]),
+                    FieldDefinition(
+                        name: SystemField.recordID.rawValue, type: FieldType(.reference), indexes: [.queryable]),
+                ], grants: RecordType.defaultGrants),
+        ])
     static let apiSecret = "the page's"
     /// The accounts, each with preferences of its own; the first one's records are everybody's work.
     static let accounts = ["ada", "grace"]

@@ -10,8 +10,13 @@ import Service
 final class Receiver: @unchecked Sendable {
     // Touched on the simulation's thread only.
     static let name = "mirror"
-    static let subscription = NotificationTwin.Subscription(
-        id: Place.type, kind: .query, isPublic: true, events: Set(WatchedHistory.Event.allCases))
+    static let types = [Place.type, Place.memo, Place.diary, Place.report]
+    static let fields = [Place.valueField, Place.numberField]
+    static let subscriptions = types.map { type in
+        NotificationTwin.Subscription(
+            id: type, kind: .query, isPublic: true, type: type, events: Set(WatchedHistory.Event.allCases),
+            looks: NotificationForm(flags: ["shouldSendContentAvailable"], fields: fields))
+    }
 
     fileprivate let world: World
     /// Whether notifications may be lost, as too many waited.
@@ -32,6 +37,12 @@ final class Receiver: @unchecked Sendable {
     private var acknowledged: Set<String> = []
     /// What was shown under each number.
     private var shown: [Int64: [UInt8]] = [:]
+    /// As they were shown when they were made, the newest first; deliveries are signed with each that is in use.
+    var secrets: [String] = []
+    /// Until when its answers get lost.
+    private var lossUntil: UInt64 = 0
+    /// The time of the deliveries' signatures, in seconds since 1970, may be wrong.
+    var mayTimeBeWrong: () -> Bool = { false }
 
     init(world: World, mayLose: Bool) {
         self.world = world
@@ -40,7 +51,11 @@ final class Receiver: @unchecked Sendable {
 
     /// The webhook tells of what is committed from now on.
     func begins(called: Int, returned: Int) {
-        twin.saved(Self.subscription, called: called, returned: returned, isRepeated: false)
+        // A container's servers may be told of all but what creators alone may read.
+        twin.unreadable = []
+        for subscription in Self.subscriptions {
+            twin.saved(subscription, called: called, returned: returned, isRepeated: false)
+        }
     }
 
     /// What is wrong with what it was told.
@@ -60,15 +75,40 @@ final class Receiver: @unchecked Sendable {
             complaints.append("no delivery: \(String(decoding: request.body, as: UTF8.self))")
             return 400
         }
+        complaints += faults(of: request, json, id)
         if json["lost"] == .bool(true), !isAtLoss {
             isAtLoss = true
             world.met(.toldOfLoss)
             if !mayLose { complaints.append("delivery \(id) tells of a loss, and nothing was lost") }
         }
         if !isAtLoss { take(id, list) }
-        if !isReliable, world.chance(10) { throw WebhookFailure("its answer is lost") }
+        // For some time in a row, too, in which more happens that is to be told.
+        if !isReliable, world.chance(8) { lossUntil = world.now + world.milliseconds(0...40_000) }
+        if !isReliable, world.now <= lossUntil { throw WebhookFailure("its answer is lost") }
         acknowledged.insert(id)
         return 200
+    }
+
+    /// What is wrong with what a delivery says beside its notifications, and with its signature.
+    private func faults(of request: WebhookRequest, _ json: JSONValue, _ id: String) -> [String] {
+        var said: [String: JSONValue] = [
+            "id": .string(id), "container": .string(Place.container), "environment": .string("development"),
+            "webhook": .string(Self.name), "notifications": json["notifications"] ?? .null,
+        ]
+        if let lost = json["lost"] { said["lost"] = lost }
+        let expected = JSONValue.object(said.map { .init($0.key, $0.value) })
+        if json.inOrder != expected.inOrder { return ["delivery \(id) says \(json.inOrder)"] }
+        let headers = Dictionary(request.headers.map { ($0.name, $0.value) }) { first, _ in first }
+        guard headers["webhook-id"] == id, headers["content-type"] == "application/json",
+            let timestamp = headers["webhook-timestamp"].flatMap({ Int64($0) })
+        else { return ["delivery \(id) has the headers \(headers)"] }
+        let time = SimulatedClock.wallOrigin / 1_000 + Int64(world.now / World.second)
+        if !mayTimeBeWrong(), abs(timestamp - time) > 60 { return ["delivery \(id) is of \(timestamp) at \(time)"] }
+        guard let secret = secrets.first else { return [] }
+        let signatures = headers["webhook-signature"]?.split(separator: " ").map(String.init) ?? []
+        let key = Base64.decode(String(secret.dropFirst("whsec_".count))) ?? []
+        let own = WebhookSecret(key: key).signature(id: id, timestamp: timestamp, body: request.body)
+        return signatures == [own] ? [] : ["delivery \(id) is signed \(signatures) instead of \(own)"]
     }
 
     private func take(_ id: String, _ list: [JSONValue]) {
@@ -94,6 +134,8 @@ final class Receiver: @unchecked Sendable {
         guard case .integer(let sequence)? = notification["seq"], let payload = notification["payload"],
             let user = payload["ck"]?["ckuserid"]?.string
         else { throw UnexpectedAnswer("no notification: \(notification)") }
+        if user != (twin.addressee ?? user) { throw UnexpectedAnswer("\(payload) is not for \(user)") }
+        twin.addressee = user
         let notice = try NotificationTwin.Notice(sequence, payload, of: user)
         var writer = JSONWriter()
         writer.value(payload)
@@ -143,28 +185,29 @@ extension Client {
     func makeWebhook(for receiver: Receiver) async {
         let called = recorder.watched.nextPlace()
         var isAnswered = false
-        while !isAnswered, !isEnding { isAnswered = await saveWebhook() }
+        while !isAnswered, !isEnding { isAnswered = await saveWebhook(of: receiver) }
         receiver.begins(called: called, returned: isAnswered ? recorder.watched.nextPlace() : .max)
     }
 
     /// Makes the webhook, or takes it into use again where it failed for too long by the clocks.
     /// - Returns: whether that was answered.
-    private func saveWebhook() async -> Bool {
-        let answer = await ask(repeats: true) { visit throws(RequestFailure) in
+    private func saveWebhook(of receiver: Receiver) async -> Bool {
+        let answer = await ask(repeats: true) { visit throws(RequestFailure) -> String? in
             try await visit.requireDirectory()
             let webhooks = Webhooks(visit.service, Place.schemaKey)
             let origin = AuditOrigin(actor: "administrator", requestID: "", address: "", time: visit.service.now)
             var changes = Webhooks.Changes()
-            (changes.url, changes.recordTypes) = ("https://mirror.example/", [Place.type])
-            (changes.fields, changes.isEnabled) = ([Place.valueField], true)
+            (changes.url, changes.recordTypes) = ("https://mirror.example/", Receiver.types)
+            (changes.fields, changes.isEnabled) = (Receiver.fields, true)
             if try await webhooks.list().contains(where: { $0.name == Receiver.name }) {
-                _ = try await webhooks.change(Receiver.name, changes, origin: origin, by: visit.deadline)
-            } else {
-                _ = try await webhooks.create(Receiver.name, changes, origin: origin, by: visit.deadline)
+                return try await webhooks.change(Receiver.name, changes, origin: origin, by: visit.deadline).secret
             }
+            return try await webhooks.create(Receiver.name, changes, origin: origin, by: visit.deadline).secret
         }
         switch answer {
-        case .answered: return true
+        case .answered(let secret, _):
+            if let secret { receiver.secrets = [secret] }
+            return true
         case .nothing: return false
         // An earlier try was done meanwhile.
         case .failed(let failure) where [.exists, .conflict].contains(failure.error.code): return false
@@ -177,7 +220,9 @@ extension Client {
     /// Waits until everything is delivered, and holds it against what was changed.
     func readBack(_ receiver: Receiver) async {
         // What failed before does not make it wait any more.
-        guard await saveWebhook() else { return recorder.violated("the webhook cannot be changed any more") }
+        guard await saveWebhook(of: receiver) else {
+            return recorder.violated("the webhook cannot be changed any more")
+        }
         for _ in 0..<40 where !receiver.faults(by: recorder.watched, isOver: true).isEmpty { await sleep(World.second) }
         for fault in receiver.faults(by: recorder.watched, isOver: true).prefix(3) {
             recorder.violated("the receiver of the webhook: \(fault)")

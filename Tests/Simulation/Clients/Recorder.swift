@@ -57,6 +57,8 @@ final class Recorder: @unchecked Sendable {
     var limits = ContainerLimits()
     var hoardLimits = HoardLimits()
     var watched = WatchedHistory()
+    /// Public records that every client may change, while no other one does, and deleted ones.
+    var board: [BoardNote] = []
     /// What all clocks show beyond true time, in milliseconds.
     var commonOffset: Int64 = 0
 

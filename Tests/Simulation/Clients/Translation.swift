@@ -14,12 +14,12 @@ extension Version {
 
 extension [RecordWrite] {
     /// The request that clients send for it.
-    /// - Parameter receipt: of the file that they name, if any.
-    func body(zone: String, isAtomic: Bool, receipt: FileBook.Receipt? = nil) -> [UInt8] {
+    /// - Parameter receipts: of the files that they name.
+    func body(zone: String, isAtomic: Bool, receipts: [FileBook.Receipt] = []) -> [UInt8] {
         var writer = JSONWriter()
         writer.object { writer in
             writer.key("operations")
-            writer.array { writer in for write in self { write.write(to: &writer, receipt) } }
+            writer.array { writer in for write in self { write.write(to: &writer, receipts) } }
             writer.key("zoneID")
             writer.object { $0.member("zoneName", zone) }
             writer.member("atomic", isAtomic)
@@ -29,7 +29,7 @@ extension [RecordWrite] {
 }
 
 extension RecordWrite {
-    fileprivate func write(to writer: inout JSONWriter, _ receipt: FileBook.Receipt?) {
+    fileprivate func write(to writer: inout JSONWriter, _ receipts: [FileBook.Receipt]) {
         let isDelete = kind == .delete || kind == .forceDelete
         writer.object { writer in
             writer.member("operationType", "\(kind)")
@@ -45,7 +45,10 @@ extension RecordWrite {
                         writer.key(field)
                         writer.object { writer in
                             writer.key("value")
-                            if value != nil, field == Place.photoField, let receipt {
+                            let own = receipts.filter { $0.field == field }
+                            if value != nil, field == Place.albumField {
+                                writer.array { writer in for receipt in own { receipt.write(to: &writer) } }
+                            } else if value != nil, let receipt = own.first {
                                 receipt.write(to: &writer)
                             } else if let value {
                                 writer.string(value)
@@ -88,6 +91,9 @@ extension RecordCopy {
             switch field.value {
             case .string(let text): content[field.name] = text
             case .asset(let asset): content[field.name] = files.checksum(ofHash: asset.sha256)
+            case .list(_, let members):
+                content[field.name] = members.flatMap(\.assets).map { files.checksum(ofHash: $0.sha256) }
+                    .joined(separator: "+")
             default: break
             }
         }
@@ -102,7 +108,8 @@ extension RecordCopy {
         var content: [String: String] = [:]
         for field in fields {
             let value = field.value["value"]
-            content[field.key] = value?.string ?? value?["fileChecksum"]?.string
+            let list = value?.array?.compactMap { $0["fileChecksum"]?.string }.joined(separator: "+")
+            content[field.key] = value?.string ?? value?["fileChecksum"]?.string ?? list
         }
         self.init(content, Version(tag))
     }

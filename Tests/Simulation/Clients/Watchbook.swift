@@ -40,9 +40,22 @@ final class Watchbook: @unchecked Sendable {
     /// What was shown under each number.
     private var shown: [Int64: [UInt8]] = [:]
 
+    /// Subscriptions that end with their zone, some time after its deletion was answered.
+    var ending: Set<String> = []
+    /// Whether the user may read what others made of the type that a role may read; nil where nobody knows.
+    var isReviewer: Bool? = false
+    /// Whether the log may have entries that the user may not read.
+    var mayHaveHidden = false
+    var courier: Courier?
+
     struct Note: Sendable {
         var kind: String?
         var value: String
+        var type = Place.type
+        var content = WatchedContent()
+        var version: Version?
+        /// Nil is the user.
+        var creator: String?
     }
 
     /// A copy of the log, and where it goes on.
@@ -117,7 +130,8 @@ extension NotificationTwin.Notice {
     /// - Parameter user: whose log it is.
     init(_ sequence: Int64, _ payload: JSONValue, of user: String) throws(UnexpectedAnswer) {
         let kinds: [NotificationTwin.Subscription.Kind] = [.query, .zone, .database]
-        guard let ck = payload["ck"], ck["ckuserid"]?.string == user, ck["cid"]?.string == Place.container,
+        guard let ck = payload["ck"], ck["ckuserid"]?.string == user,
+            ck["cid"]?.string == Place.container || ck["p"] == .integer(1),
             let kind = kinds.first(where: { ck[$0.rawValue] != nil }), let told = ck[kind.rawValue],
             let id = told["sid"]?.string, case .integer(let database)? = told["dbs"],
             let zone = told["zid"]?.string, told["zoid"]?.string == user
@@ -126,29 +140,50 @@ extension NotificationTwin.Notice {
             sequence: sequence, id: id, kind: kind,
             zone: WatchedHistory.Zone(owner: database == 2 ? nil : user, name: zone))
         changeID = ck["nid"]?.string ?? ""
+        self.payload = payload.without("nid", in: "ck").inOrder
         guard kind == .query else { return }
         record = told["rid"]?.string
         if case .integer(let number)? = told["fo"] { event = WatchedHistory.Event(rawValue: Int(number)) }
         value = told["af"]?[Place.valueField]?.string
+        if told["af"] == nil, event != .delete { value = payload["aps"]?["alert"]?["loc-args"]?.array?.first?.string }
     }
 }
 
 extension NotificationTwin.Subscription {
     /// The subscription as a client sends it.
-    /// - Parameter text: makes it another one than all others of its user.
-    func form(text: String) -> String {
-        let info = #""notificationInfo":{"alertBody":"\#(text)""#
+    var form: String {
+        let info = #""notificationInfo":\#(looks.json.inOrder)"#
         let place = zone.map { #","zoneID":{"zoneName":"\#($0)"}"# } ?? ""
+        let ofType = type.map { #","recordType":"\#($0)""# } ?? ""
         switch kind {
-        case .database: return #"{"subscriptionID":"\#(id)","subscriptionType":"database",\#(info)}}"#
-        case .zone: return #"{"subscriptionID":"\#(id)","subscriptionType":"zone"\#(place),\#(info)}}"#
+        case .database: return #"{"subscriptionID":"\#(id)","subscriptionType":"database"\#(ofType),\#(info)}"#
+        case .zone: return #"{"subscriptionID":"\#(id)","subscriptionType":"zone"\#(place)\#(ofType),\#(info)}"#
         case .query:
-            let filter = recordKind.map {
-                #"{"fieldName":"\#(Place.kindField)","comparator":"EQUALS","fieldValue":{"value":"\#($0)"}}"#
-            }
-            let names = WatchedHistory.Event.allCases.filter(events.contains).map { #""\#($0)""# }
             return
-                #"{"subscriptionID":"\#(id)","subscriptionType":"query"\#(place),"query":{"recordType":"\#(Place.type)","filterBy":[\#(filter ?? "")]},"firesOn":[\#(names.joined(separator: ","))],"firesOnce":\#(firesOnce),\#(info),"additionalFields":["\#(Place.valueField)"]}}"#
+                #"{"subscriptionID":"\#(id)","subscriptionType":"query"\#(place),\#(query),"firesOn":[\#(eventNames.joined(separator: ","))],"firesOnce":\#(firesOnce),\#(info)}"#
         }
+    }
+
+    private var query: String {
+        let filters = filters.map(\.form).joined(separator: ",")
+        return #""query":{"recordType":"\#(type ?? "")","filterBy":[\#(filters)]}"#
+    }
+
+    private var eventNames: [String] {
+        WatchedHistory.Event.allCases.filter(events.contains).map { #""\#($0)""# }
+    }
+
+    /// The subscription as a list has it, in order.
+    var listed: String {
+        guard var json = try? JSONParser.parse(Array(form.utf8)), case .object(var members) = json else { return form }
+        // A list says what was sent, of which kind a zone is, and of a query whether it looks at all zones.
+        if kind == .query { members.append(.init("zoneWide", .bool(zone == nil))) }
+        for place in members.indices where members[place].key == "zoneID" {
+            members[place].value = .object([
+                .init("zoneName", .string(zone ?? "")), .init("zoneType", .string("REGULAR_CUSTOM_ZONE")),
+            ])
+        }
+        json = .object(members)
+        return json.inOrder
     }
 }
