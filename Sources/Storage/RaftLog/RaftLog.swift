@@ -82,7 +82,7 @@ package final class RaftLog: Sendable {
     /// submission made before has been completed; what was refused is then submitted again, in order.
     package func resume() { queue.resume() }
 
-    /// The disk that the log is on.
+    /// The disk that the log is on, and the names of its groups' databases.
     package var disk: any LogDisk { options.disk }
 
     /// Entries from the disk, contiguous from `first`; durable ones only.
@@ -155,9 +155,6 @@ package final class RaftLog: Sendable {
     package var pinningGroups: [GroupID] {
         shared.table.withLock { $0.pinningGroups(sizeBytesTarget: options.sizeBytesTarget) }
     }
-
-    /// The disk that it is on, which keeps the names of its groups' databases, too.
-    package var disk: any LogDisk { options.disk }
 
     /// The size of the segments that hold records, in bytes.
     package var sizeBytes: Int { shared.table.withLock { $0.sizeBytes } }

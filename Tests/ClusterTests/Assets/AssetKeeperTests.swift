@@ -74,7 +74,7 @@ extension WaitingClusterSuites.AssetClusterTests {
     }
 
     @Test("of files that no node has so many are remembered at most, and the others are asked for")
-    func manyMissing() async throws {
+    func manyLost() async throws {
         let cluster = try await cluster(1) { settings in
             settings.assets.wantedMax = 3
             settings.assets.searchMilliseconds = 3_600_000
