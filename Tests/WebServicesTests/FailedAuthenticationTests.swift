@@ -46,7 +46,8 @@ struct FailedAuthenticationTests {
         let world = try await SignInWorld()
         let service = world.node.recordService
         let failures = FailedAuthentications(clock: StoppedClock(now: service.node.platform.clock.now))
-        let identification = CallerIdentification(on: service.node, service.accounts, service.signer, failures: failures)
+        let identification = CallerIdentification(
+            on: service.node, service.accounts, service.signer, failures: failures)
         let target = Target(container: SignInWorld.container, environment: .development, needsUser: true)
         func identify(_ address: String) async throws -> AdmittedRequest {
             let credentials = Credentials(apiToken: world.apiToken.secret, webAuthToken: "unknown")
