@@ -37,7 +37,10 @@ struct NotificationForm: Hashable, Sendable {
             form.arguments["alertLocalizationArgs"] = [Place.valueField]
         }
         // By its value the twin knows of which change it tells.
-        if !fields.isEmpty { form.fields = [Place.valueField] + fields.filter { _ in world.chance(40) } }
+        guard !fields.isEmpty else { return form }
+        let more = fields.filter { $0 != Place.valueField }.shuffled(using: &world.generator)
+        // At most three fields may be told.
+        form.fields = [Place.valueField] + more.prefix(world.random(0...2))
         return form
     }
 

@@ -74,6 +74,7 @@ extension Client {
         book.twin.deleted(id, called: called, returned: returned)
         await lookForEnd(of: id, book)
         book.twin.saved(subscription, called: called, returned: returned, isRepeated: false)
+        book.live[id] = subscription
         return book.isUsed
     }
 
