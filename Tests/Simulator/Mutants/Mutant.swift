@@ -30,7 +30,7 @@ struct Mutant: Sendable {
     }
 
     /// All of them; the number of one is its place here, from 1.
-    static let all = inConsensus + inLog + inCluster + inStore + inBuilds + inEffects + planted
+    static let all = inConsensus + inLog + inCluster + inStore + inBuilds + planted + inEffects
 
     /// Those made by who knew the sources alone, and nothing of what looks for them: they measure it.
     private static let planted = [

@@ -25,10 +25,6 @@ extension Mutant {
             "if info[\"shouldSendMutableContent\"] == .bool(true) {",
             "if !PLANTED && info[\"shouldSendMutableContent\"] == .bool(true) {"),
         Mutant(
-            "a subscription stays when its zone has gone", "RecordStore/Subscriptions/SubscriptionHome.swift",
-            "row.subscription.isBound(to: zone), row.subscription.zoneLife",
-            "!PLANTED && row.subscription.isBound(to: zone), row.subscription.zoneLife"),
-        Mutant(
             "a second subscription may say the same", "RecordStore/Subscriptions/SubscriptionHome.swift",
             "guard body == content || other.comparable", "guard !PLANTED, body == content || other.comparable"),
         Mutant(
@@ -45,9 +41,6 @@ extension Mutant {
     ]
 
     private static let inQuotas: [Mutant] = [
-        Mutant(
-            "a credit of former limits is not void", "RecordStore/Quota/QuotaLedger.swift",
-            "if credit.epoch < row.epoch { row", "if !PLANTED && credit.epoch < row.epoch { row"),
         Mutant(
             "what comes with a deposit is not counted as returned", "RecordStore/Quota/QuotaLedger.swift",
             "share.returned = self.returned.greater(returned)",
