@@ -34,18 +34,13 @@ struct FailedAuthenticationTests {
         try await world.node.stop()
     }
 
-    /// One in which nothing that was spent comes again.
-    private struct StoppedClock: NodeClock {
-        let now: MonotonicTime
-        let wallMilliseconds: Int64 = 0
-        func sleep(milliseconds: UInt64) async throws {}
-    }
-
     @Test("what is refused there is not asked about in the directory first")
     func notAsked() async throws {
         let world = try await SignInWorld()
         let service = world.node.recordService
-        let failures = FailedAuthentications(clock: StoppedClock(now: service.node.platform.clock.now))
+        // Nothing that was spent comes again.
+        let stopped = service.node.platform.clock.now
+        let failures = FailedAuthentications { stopped }
         let identification = CallerIdentification(
             on: service.node, service.accounts, service.signer, failures: failures)
         let target = Target(container: SignInWorld.container, environment: .development, needsUser: true)

@@ -132,13 +132,13 @@ package struct CallerIdentification: Sendable {
 package final class FailedAuthentications: Sendable {
     private static let perMinute = 3_000
     private let limiter = AddressLimiter(perMinute: perMinute, burst: 1_500, addressesMax: 50_000)
-    private let clock: any NodeClock
+    private let now: @Sendable () -> MonotonicTime
 
-    init(clock: any NodeClock) { self.clock = clock }
+    init(now: @escaping @Sendable () -> MonotonicTime) { self.now = now }
 
     /// - Throws: `THROTTLED` where an address has failed too often, before its requests cost anything.
     func requireFew(of address: String?) throws(RequestFailure) {
-        let now = clock.now.nanoseconds
+        let now = self.now().nanoseconds
         guard let address, !limiter.allows(address, now: now) else { return }
         throw tooMany(of: address, now: now)
     }
@@ -146,7 +146,7 @@ package final class FailedAuthentications: Sendable {
     /// Counts a request that failed to authenticate.
     /// - Throws: `THROTTLED` where its address has failed too often.
     package func count(of address: String?) throws(RequestFailure) {
-        let now = clock.now.nanoseconds
+        let now = self.now().nanoseconds
         guard let address, !limiter.decide(address, now: now) else { return }
         throw tooMany(of: address, now: now)
     }

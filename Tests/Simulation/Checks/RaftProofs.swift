@@ -18,8 +18,8 @@ struct RaftProofs {
         var mayHaveLost: Bool
         /// Until when its process stood still last.
         var pausedUntil: UInt64 = 0
-        /// When its clocks last came to disagree, on its own, as its process must have noticed by now; nil for never, or
-        /// in doubt.
+        /// When its clocks last came to disagree, on its own, as its process must have noticed by now; nil for never,
+        /// or in doubt.
         var disagreedAt: MonotonicTime?
         /// Whether its clock stood still, and it need not have noticed yet.
         var mayNotKnowTime = false
