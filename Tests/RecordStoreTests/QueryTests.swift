@@ -195,6 +195,29 @@ struct QueryTests {
         #expect(try shard.names(zone, query, limit: 1) == ["a", "b"])
     }
 
+    @Test("a cursor without a sort goes on when a field gets an index that the query does not name")
+    func otherIndex() throws {
+        let shard = try Fixture(installs: false)
+        func install(_ version: UInt64, _ fields: [String]) throws {
+            let note = RecordType(name: "Note", fields: fields.map { Fixture.indexed($0, FieldType(.int64)) })
+            try shard.apply(Fixture.install(version, Schema(types: [note])))
+        }
+        try install(1, ["count"])
+        for name in ["a", "b"] { _ = try shard.one(zone, .make(.create, name, [("count", .int64(1))])) }
+        let filter = Filter(field: "count", comparator: .greaterThan, value: .int64(0))
+        let query = Query(recordType: "Note", filters: [filter])
+        guard case .found(let first) = try shard.query(zone, query, limit: 1) else {
+            Issue.record("refused")
+            return
+        }
+        try install(2, ["count", "rank"])
+        guard case .found(let second) = try shard.query(zone, query, limit: 1, cursor: first.next) else {
+            Issue.record("refused")
+            return
+        }
+        #expect((first.records + second.records).map(\.name) == ["a", "b"])
+    }
+
     @Test("the last page has no cursor, and a full last page neither")
     func lastPage() throws {
         for name in ["a", "b", "c"] { _ = try shard.one(zone, .make(.create, name)) }

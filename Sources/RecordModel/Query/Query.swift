@@ -16,11 +16,15 @@ package struct Query: Hashable, Sendable, WireMessage {
     }
 
     /// The query as bytes, with what decides in which order its records come: the fields that it sorts by, whose values
-    /// may come to compare in another way; without sorts the type's indexes. A position in the order means something
-    /// only while these stay.
+    /// may come to compare in another way; without sorts the indexes of the fields that it filters by, and of names. A
+    /// position in the order means something only while these stay.
     package func encodedWithOrder(in type: RecordType) -> [UInt8] {
         var fields = type.fields.filter { !$0.indexes.isEmpty }
-        if !sorts.isEmpty {
+        if sorts.isEmpty {
+            let names = Set(filters.compactMap(\.field) + [SystemField.recordID.rawValue])
+            let isForAllWords = filters.contains { $0.field == nil }
+            fields = fields.filter { names.contains($0.name) || isForAllWords && $0.indexes.contains(.searchable) }
+        } else {
             let names = Set(sorts.map(\.field))
             fields = fields.filter { names.contains($0.name) }
             for place in fields.indices { fields[place].indexes = [] }
