@@ -1,4 +1,7 @@
+import Admission
+import Cluster
 import Directory
+import RaftCore
 import RecordModel
 import TestSupport
 import Testing
@@ -28,6 +31,36 @@ struct FailedAuthenticationTests {
             zone: ZoneKey(database: DatabaseKey(publicDataIn: key), name: ZoneKey.defaultZoneName),
             expires: service.now + AssetDownloadTicket.lifeMilliseconds)
         #expect(try await open(service.requireSecret().bytes(of: ticket)) == ticket)
+        try await world.node.stop()
+    }
+
+    /// One in which nothing that was spent comes again.
+    private struct StoppedClock: NodeClock {
+        let now: MonotonicTime
+        let wallMilliseconds: Int64 = 0
+        func sleep(milliseconds: UInt64) async throws {}
+    }
+
+    @Test("what is refused there is not asked about in the directory first")
+    func notAsked() async throws {
+        let world = try await SignInWorld()
+        let service = world.node.recordService
+        let failures = FailedAuthentications(clock: StoppedClock(now: service.node.platform.clock.now))
+        let identification = CallerIdentification(
+            on: service.node, service.accounts, service.signer, failures: failures)
+        let target = Target(container: SignInWorld.container, environment: .development, needsUser: true)
+        func identify(_ address: String) async throws -> AdmittedRequest {
+            let credentials = Credentials(apiToken: world.apiToken.secret, webAuthToken: "unknown")
+            let precheck = Precheck(directoryVersion: 0, apiToken: nil, rateLimit: 1)
+            return try await identification.identify(credentials, precheck, to: target, address: address)
+        }
+        while (try? failures.count(of: "192.0.2.1")) != nil {}
+        // That its container is gone is told once the directory was asked.
+        _ = try await world.admin("DELETE", "containers?name=\(SignInWorld.container)&confirm=\(SignInWorld.container)")
+        let gone = await #expect(throws: RequestFailure.self) { try await identify("192.0.2.2") }
+        #expect(gone?.error.code == .notFound)
+        let throttled = await #expect(throws: RequestFailure.self) { try await identify("192.0.2.1") }
+        #expect(throttled?.error.code == .throttled)
         try await world.node.stop()
     }
 }

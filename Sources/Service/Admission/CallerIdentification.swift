@@ -71,7 +71,7 @@ package struct CallerIdentification: Sendable {
     /// Decides who the caller is. A refusal is believed only after this node has caught up with the directory, so that
     /// a token works on every node as soon as it was made; and what was revoked works nowhere, because a node relies on
     /// what it knows no longer than its lease of the directory.
-    /// - Parameter address: the client's, whose failures are counted.
+    /// - Parameter address: the client's, whose failures are counted; beyond their limit nothing is asked for it.
     func identify(
         _ credentials: Credentials, _ precheck: Precheck, to target: Target, address: String?
     ) async throws(RequestFailure) -> AdmittedRequest {
@@ -86,6 +86,7 @@ package struct CallerIdentification: Sendable {
             credentials.signed == nil && credentials.apiToken == nil
             || failure.code == .authenticationRequired && credentials.webAuthToken == nil
         if !isMissing {
+            try failures.requireFew(of: address)
             try await cluster.refreshDirectory()
             let session = try await accounts.session(of: credentials, signer)
             do throws(ServiceError) { return try admitted(credentials, precheck, session, to: target) } catch {
