@@ -53,6 +53,17 @@ struct WebhookTests {
         #expect(progress.attempts.count == WebhookProgress.attemptsMax)
     }
 
+    @Test("time in which no node tried a delivery does not count: only three days of attempts disable")
+    func untried() {
+        var progress = Self.progress()
+        #expect(progress.fail(Self.attempt("w-1", at: Self.begin)) == .retry)
+        var now = Self.begin + 5 * Self.day
+        #expect(progress.fail(Self.attempt("w-1", at: now)) == .retry)
+        #expect(progress.current?.failingSince == now - 5_000)
+        while progress.fail(Self.attempt("w-1", at: now)) == .retry { now += progress.wait(at: now) }
+        #expect(now - Self.begin >= 8 * Self.day - 5_000)
+    }
+
     @Test("another configuration begins the three days anew")
     func revision() {
         var progress = Self.progress()

@@ -277,7 +277,12 @@ private struct WebhookRun {
             guard newest == webhook else {
                 throw RequestFailure(ServiceError.nothingDone("the webhook has changed, or another node delivers"))
             }
-            return try await message.send(transport, failures: delivery.failures, in: service)
+            let attempt = try await message.send(transport, failures: delivery.failures, in: service)
+            // What this node broke off as it stops says nothing of the receiver.
+            if Task.isCancelled, !attempt.reason.isEmpty {
+                throw RequestFailure(ServiceError.nothingDone("this node is stopping"))
+            }
+            return attempt
         }
     }
 

@@ -19,7 +19,8 @@ package struct WebhookProgress: Hashable, Sendable {
         var end: [UInt8] = []
         /// How often it failed.
         package var failures: UInt64 = 0
-        /// When it failed first; 0 where it did not.
+        /// When it failed first, by how long it was tried since: time in which no node tried it does not count. 0 where
+        /// it did not fail.
         package var failingSince: Int64 = 0
         /// Not before then it is tried again.
         package var notBefore: Int64 = 0
@@ -124,6 +125,7 @@ package struct WebhookProgress: Hashable, Sendable {
     package mutating func fail(_ attempt: Attempt) -> Consequence {
         note(attempt)
         guard var delivery = current else { return .retry }
+        if delivery.failures > 0 { delivery.failingSince += max(0, attempt.time - delivery.notBefore) }
         delivery.failures += 1
         // A clock that went back must not make it older than it is.
         if delivery.failingSince == 0 || delivery.failingSince > attempt.time { delivery.failingSince = attempt.time }

@@ -59,7 +59,7 @@ extension ClusterSuites {
             }
 
             /// A webhook that is told of private databases.
-            func webhook(to receiver: Receiver) async throws -> Webhook {
+            func webhook(to receiver: any WebhookTransport) async throws -> Webhook {
                 try await awaitTrue("the directory knows webhooks") { await node.levels.has(.webhooks, in: .directory) }
                 service.webhooks.start(service, receiver)
                 var changes = Webhooks.Changes()
@@ -98,6 +98,24 @@ extension ClusterSuites {
                 guard let json = try? JSONParser.parse(request.body) else { return 400 }
                 taken.withLock { $0.append(json) }
                 return 200
+            }
+
+            func shutdown() async {}
+        }
+
+        /// Answers nothing until its delivery is given up.
+        private final class SilentReceiver: WebhookTransport {
+            private let asked = Atomic<Bool>(false)
+
+            var isAsked: Bool { asked.load(ordering: .relaxed) }
+
+            func check(_ address: WebAddress) async throws(WebhookFailure) {}
+
+            func send(_ request: WebhookRequest) async throws(WebhookFailure) -> Int {
+                asked.store(true, ordering: .relaxed)
+                // It ends as the task is cancelled.
+                for await _ in AsyncStream<Void>.makeStream().stream {}
+                throw WebhookFailure("given up")
             }
 
             func shutdown() async {}
@@ -271,6 +289,19 @@ extension ClusterSuites {
                 try await world.change("a", of: ann)
                 try await awaitTrue("it is told") { receiver.deliveries.contains { Receiver.zones(in: $0) == ["a"] } }
                 withExtendedLifetime(ticket) {}
+            }
+        }
+
+        @Test("a delivery that a stopping node breaks off counts as no failure")
+        func brokenOff() async throws {
+            try await inWorld(["ann"]) { world in
+                let receiver = SilentReceiver()
+                let webhook = try await world.webhook(to: receiver)
+                try await world.change("a", of: Self.database(of: "ann"))
+                try await awaitTrue("it is being told") { receiver.isAsked }
+                await world.service.webhooks.stop()
+                let progress = try await WebhookReader.load(webhook, in: world.service).progress
+                #expect(progress.current?.failures == 0 && progress.attempts.isEmpty, "\(progress)")
             }
         }
 
