@@ -84,6 +84,23 @@ struct AdministratorRoleTests {
         try await world.node.stop()
     }
 
+    @Test(
+        "a node is added only with a URL that clients can reach it by",
+        arguments: [
+            "db4", "http://db4.example.com:24000", "https://", "https://u:p@db4.example.com",
+            "https://db4.example.com:0", "https://db4.example.com/", "https://db4.example.com?x",
+            "https://" + String(repeating: "d", count: 300),
+        ])
+    func clientURL(url: String) async throws {
+        let world = try await ConsoleWorld()
+        for (path, old) in [("cluster/nodes", ""), ("cluster/replace", #""old": 1, "#)] {
+            let page = try await world.token(
+                "POST", path, #"{\#(old)"id": 4, "peerHost": "db4", "peerPort": 24100, "clientURL": "\#(url)"}"#)
+            #expect(page.status == 400 && page.json["reason"]?.string?.hasPrefix("clientURL: ") == true, "\(page)")
+        }
+        try await world.node.stop()
+    }
+
     @Test("a role for some containers does not tell which users exist; one for the cluster does")
     func userNames() async throws {
         let world = try await ConsoleWorld()

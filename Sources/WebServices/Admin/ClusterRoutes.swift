@@ -1,3 +1,4 @@
+import Admission
 import Directory
 import Glibc
 import RecordModel
@@ -71,7 +72,22 @@ struct ClusterRoutes {
         }
         return ClusterMap.Node(
             id: try id("id", json), peerHost: try json.text("peerHost"), peerPort: peerPort,
-            clientURL: try json.text("clientURL"))
+            clientURL: try clientURL(json))
+    }
+
+    private static let clientURLBytesMax = 300
+
+    /// Where clients reach a node: other nodes and clients put paths behind it.
+    private static func clientURL(_ json: JSONValue) throws(RequestFailure) -> String {
+        let text = try json.text("clientURL")
+        guard text.utf8.count <= clientURLBytesMax, let address = WebAddress(text), address.isSecure,
+            address.rest.isEmpty
+        else {
+            throw .badRequest(
+                "clientURL: https, a host and its port, such as https://db4.example.com:24000, are expected, without a "
+                    + "user or a path, in at most \(clientURLBytesMax) characters")
+        }
+        return text
     }
 
     private static func id(_ key: String, _ json: JSONValue) throws(RequestFailure) -> UInt64 {
