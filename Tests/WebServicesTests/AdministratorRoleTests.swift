@@ -120,6 +120,32 @@ struct AdministratorRoleTests {
         try await world.node.stop()
     }
 
+    @Test("a developer of some containers is answered alike of users without anything there and of none at all")
+    func userNamesForDevelopers() async throws {
+        let world = try await ConsoleWorld()
+        try await world.admin("POST", "users", #"{"name": "ada"}"#)
+        let place = "container=\(ConsoleWorld.container)"
+        let developer = try await world.member("dora", "developer", containers: #"["\#(ConsoleWorld.container)"]"#)
+        for (method, path, status) in [
+            ("GET", "subscriptions?\(place)&user=", 200), ("GET", "tokens?\(place)&user=", 200),
+            ("DELETE", "subscriptions?\(place)&id=s&database=private&user=", 404),
+            ("DELETE", "roles/members?\(place)&role=Moderator&user=", 404),
+        ] {
+            let known = try await world.browse(developer, method, path + "ada")
+            let unknown = try await world.browse(developer, method, path + "nobody")
+            #expect(known.status == status && unknown.status == status, "\(path): \(known) \(unknown)")
+            func told(_ page: SignInWorld.Page, _ name: String) -> [JSONValue?] {
+                [
+                    page.json["subscribers"], page.json["tokens"],
+                    (page.json["reason"]?.string).map { .string($0.replacing(name, with: "X")) },
+                ]
+            }
+            #expect(told(known, "ada") == told(unknown, "nobody"))
+            #expect(try await world.token(method, path + "nobody").status == 404)
+        }
+        try await world.node.stop()
+    }
+
     @Test("a role for some containers holds in no other, and not in the cluster")
     func someContainers() async throws {
         let world = try await ConsoleWorld()

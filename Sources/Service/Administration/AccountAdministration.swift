@@ -89,14 +89,22 @@ package struct AccountAdministration: Sendable {
         }
     }
 
-    /// Gives a user a role, or takes it away.
+    /// Gives a user a role, or takes it away. Only by giving one a caller whose role holds in some containers learns
+    /// whether there is a user: it must not seem given where a name is wrong, and the audit log has it.
     package func setMember(
         _ user: String, of role: String, in key: SchemaKey, isMember: Bool
     ) async throws(RequestFailure) {
-        _ = try await administration.directory(with: key.container)
-        let account = try await administration.account(named: user)
+        let directory = try await administration.directory(with: key.container)
+        let account =
+            isMember ? try await administration.account(named: user) : try await administration.owner(named: user)
         let member = RoleMember(
             container: key.container, environment: key.environment, role: role, accountID: account.id)
+        // Before the audit log would name an account.
+        if !isMember, !directory.members(container: key.container, environment: key.environment).contains(member) {
+            throw .notFound(
+                "'\(user)' has no role '\(role)' in '\(key.container)' (\(key.environment.rawValue)): `zonekeeper role "
+                    + "list` shows who has which")
+        }
         try await administration.change(isMember ? .addRoleMember(member) : .removeRoleMember(member))
     }
 

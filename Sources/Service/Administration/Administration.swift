@@ -68,7 +68,7 @@ package struct Administration: Sendable {
 
     /// The account of a name, to show what it has in a container. Where the caller's role holds in some containers
     /// only, an unknown name is that of a user who has nothing there: which names exist is not theirs to know.
-    func owner(named name: String) async throws(RequestFailure) -> Account {
+    package func owner(named name: String) async throws(RequestFailure) -> Account {
         if try access.containers == nil { return try await account(named: name) }
         try await service.cluster.refreshDirectory()
         return try await service.accounts.account(named: name)

@@ -86,9 +86,11 @@ package struct SubscriptionAdministration: Sendable {
     /// What one user is told of.
     package func page(of user: String, in key: SchemaKey) async throws(RequestFailure) -> Page {
         _ = try await administration.directory(with: key.container)
-        let account = try await administration.account(named: user)
+        let account = try await administration.owner(named: user)
         let database = DatabaseKey(privateDataOf: account, in: key)
         let found = try await subscriptions(of: database, by: service.deadline())
+        // A record's name would tell that there is the user.
+        if found.isEmpty, try administration.access.containers != nil { return Page() }
         return Page(subscribers: [Subscriber(recordName: database.owner, name: account.name, subscriptions: found)])
     }
 
@@ -209,7 +211,7 @@ package struct SubscriptionAdministration: Sendable {
         of id: String, to scope: Scope, _ user: String, in key: SchemaKey, auditing action: String
     ) async throws(RequestFailure) -> DatabaseKey {
         _ = try await administration.directory(with: key.container)
-        let account = try await administration.account(named: user)
+        let account = try await administration.owner(named: user)
         let subscriber = DatabaseKey(privateDataOf: account, in: key)
         let found = try await Subscriptions.list(
             of: subscriber, to: scope, ids: [id], in: service, by: service.deadline())

@@ -12,7 +12,7 @@ struct TokenRoutes {
     func list() async throws(RequestFailure) -> Reply {
         var filter = TokenFilter(container: request.url["container"], kinds: try wantedKinds())
         if let user = request.url.text("user") {
-            filter.accountID = try await request.administration.account(named: user).id
+            filter.accountID = try await request.administration.owner(named: user).id
         }
         let page = try await tokens.list(filter, after: try cursor(), limit: try request.url.pageLimit())
         return Reply { writer in
