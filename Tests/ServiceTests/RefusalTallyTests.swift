@@ -80,4 +80,23 @@ struct RefusalTallyTests {
         #expect(second.prefix(RefusalTally.kindsMax) == first.prefix(RefusalTally.kindsMax))
         #expect(second.reduce(0) { $0 + $1.count } == UInt64(RefusalTally.kindsMax) + 6)
     }
+
+    @Test("one user's sign-ins have the same budget, and what could not be written of the others waits")
+    func signIns() {
+        var budget = HourlyBudget(askersMax: 2)
+        let (ada, bob) = (
+            HourlyBudget.Asker(actor: "user ada", container: "a"), HourlyBudget.Asker(actor: "user bob", container: "a")
+        )
+        budget.begin(at: Self.hour)
+        for number in 0..<65 { #expect(budget.take(1, of: ada) == (number < 60 ? .told : .counted)) }
+        #expect(budget.take(1, of: bob) == .told)
+        #expect(budget.take(1, of: HourlyBudget.Asker(actor: "user ada", container: "b")) == .noRoom)
+        budget.begin(at: Self.hour + 1)
+        #expect(budget.takeUntold().isEmpty)
+        budget.begin(at: 2 * Self.hour)
+        let untold = budget.takeUntold()
+        #expect(untold.map(\.count) == [5] && untold[0].asker == ada && budget.takeUntold().isEmpty)
+        budget.putBack(untold)
+        #expect(budget.takeUntold().map(\.count) == [5] && budget.take(1, of: ada) == .told)
+    }
 }

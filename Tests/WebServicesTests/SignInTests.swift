@@ -1,9 +1,10 @@
 import Admission
+import Directory
 import RecordModel
-import Service
 import TestSupport
 import Testing
 
+@testable import Service
 @testable import WebServices
 
 @Suite("Signing in", .serialized)
@@ -41,6 +42,27 @@ struct SignInTests {
         ] { #expect(try await world.postJSON("/sign-in", body).status == status, "\(body)") }
         #expect(try await world.postJSON("/sign-out?ckAPIToken=x&ckWebAuthToken=y", "").status == 401)
         #expect(try await world.get("/sign-out").status == 405)
+        try await world.node.stop()
+    }
+
+    @Test("the audit log tells of 60 sign-ins and sign-outs of a user in an hour, and of the others by their number")
+    func budget() async throws {
+        let world = try await SignInWorld()
+        let service = world.node.recordService
+        // In the next hour: the one that is over a moment later is no other one.
+        let origin = AuditOrigin(actor: "user ada", requestID: "", address: "", time: service.now + 3_600_000)
+        for _ in 0..<59 { #expect(service.audit.tells(origin, in: SignInWorld.container)) }
+        for _ in 0..<2 {
+            let token = try await world.signIn("ada", SignInWorld.password).json["ckWebAuthToken"]?.string
+            let query = "ckAPIToken=\(world.apiToken.secret)&ckWebAuthToken=\(try #require(token))"
+            #expect(try await world.postJSON("/sign-out?\(query)", "").status == 200)
+        }
+        #expect(try await world.admin("GET", "tokens?kind=sign-in")["tokens"]?.array == [])
+        await service.audit.stop(service)
+        let records = try await world.admin("GET", "audit")["records"]?.array
+        let told = records?.filter { $0["actor"]?.string == "user ada" }
+        #expect(told?.map { $0["action"]?.string } == ["session.begin", "sessions"], "\(told ?? [])")
+        #expect(told?.last?["count"] == .integer(3))
         try await world.node.stop()
     }
 

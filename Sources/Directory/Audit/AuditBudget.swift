@@ -1,14 +1,27 @@
 import Foundation
 import GRDB
-import RecordModel
+package import RecordModel
 import Wire
+
+/// The hours of the audit log's budgets, as numbers since 1970.
+package enum AuditHour {
+    private static let milliseconds: Int64 = 3_600_000
+
+    /// The hour that begins with an event; nil where the present one goes on. A clock that is a little behind begins no
+    /// new hour; one that was far ahead must not keep its own for long, from `FeatureLevel.presentHours` on.
+    package static func begun(
+        at time: Int64, after hour: Int64, level: FeatureLevel = .presentHours
+    ) -> Int64? {
+        let new = time / milliseconds
+        return new > hour || level >= .presentHours && new < hour - 1 ? new : nil
+    }
+}
 
 /// Counts the audit log's records of one kind in this hour, of all nodes together. Beyond `recordsPerHourMax` they are
 /// only counted, and one record reports their number when the next hour's first comes.
 struct AuditBudget: Hashable, Sendable, WireMessage {
     /// Records that one kind may take in an hour: three kinds fill what the log keeps in 23 days.
     static let recordsPerHourMax: UInt64 = 600
-    private static let hourMilliseconds: Int64 = 3_600_000
 
     /// Hours since 1970.
     var hour: Int64 = 0
@@ -23,10 +36,8 @@ struct AuditBudget: Hashable, Sendable, WireMessage {
     mutating func take(
         _ event: AuditEvent, outcome: String = "refused", at level: FeatureLevel
     ) -> [AuditEvent] {
-        let eventHour = event.origin.time / Self.hourMilliseconds
         var told: [AuditEvent] = []
-        // A clock that is a little behind begins no new hour; one that was far ahead must not keep its own for long.
-        if eventHour > hour || level >= .presentHours && eventHour < hour - 1 {
+        if let new = AuditHour.begun(at: event.origin.time, after: hour, level: level) {
             if untold > 0 {
                 let origin = AuditOrigin(actor: "somebody", requestID: "", address: "", time: event.origin.time)
                 told.append(
@@ -36,7 +47,7 @@ struct AuditBudget: Hashable, Sendable, WireMessage {
                         outcome: outcome, count: untold))
             }
             self = AuditBudget()
-            hour = eventHour
+            hour = new
             records = UInt64(told.count)
         }
         if records < Self.recordsPerHourMax {

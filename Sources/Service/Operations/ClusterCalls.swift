@@ -31,8 +31,9 @@ package struct ClusterCalls: Sendable {
 
     /// Has somebody's command applied by the directory and written to the audit log. When it returns, no node relies on
     /// anything older.
+    /// - Parameter origin: nil where the audit log tells of it elsewhere.
     package func settle(
-        _ command: DirectoryCommand, origin: AuditOrigin, by deadline: Deadline
+        _ command: DirectoryCommand, origin: AuditOrigin?, by deadline: Deadline
     ) async throws(RequestFailure) -> DirectoryOutcome {
         let bytes = try await ask(await node.changeDirectory(DirectoryEntry(command, origin: origin), by: deadline))
         return try unpacked(bytes)
@@ -41,7 +42,7 @@ package struct ClusterCalls: Sendable {
     /// Has somebody's command applied as `settle` does, and waits until this node knows, where it can.
     /// - Returns: the new version, where the command gives one.
     @discardableResult
-    package func change(_ command: DirectoryCommand, origin: AuditOrigin) async throws(RequestFailure) -> UInt64 {
+    package func change(_ command: DirectoryCommand, origin: AuditOrigin?) async throws(RequestFailure) -> UInt64 {
         switch try await settle(command, origin: origin, by: node.deadline()) {
         case .refused(let error): throw RequestFailure(error)
         case .done(let version):

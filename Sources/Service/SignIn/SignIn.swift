@@ -104,8 +104,9 @@ package struct SignIn: Sendable {
         let session = Token(
             sessionID: id, container: goal.container, accountID: account.id, expires: expires, label: "sign-in",
             created: now)
-        try await enter(
-            .beginSession(session, SignInBasis(proof, apiTokenID: goal.tokenID)), by: "user \(account.name)")
+        let command = DirectoryCommand.beginSession(session, SignInBasis(proof, apiTokenID: goal.tokenID))
+        try await service.cluster.enter(
+            DirectoryEntry(command, origin: audited(account.name, in: goal)), by: service.deadline())
         service.signIns.places.didSignIn(account.id, address: address, now: now)
         let browser = KnownBrowser(accountID: account.id, id: service.randomHex(bytes: 16))
         return Session(
@@ -143,7 +144,7 @@ package struct SignIn: Sendable {
             }
             do throws(RequestFailure) {
                 try await service.cluster.change(
-                    .revokeToken(id: session.token.id), origin: audited("user \(session.accountName)"))
+                    .revokeToken(id: session.token.id), origin: audited(session.accountName, in: goal))
             } catch {
                 // Another request has ended it meanwhile.
                 if error.error.code != .notFound { throw error }
@@ -285,6 +286,12 @@ package struct SignIn: Sendable {
 
     private func audited(_ actor: String) -> AuditOrigin {
         AuditOrigin(actor: actor, requestID: requestID, address: address, time: service.now)
+    }
+
+    /// A user who signs in or out; nil where the audit log has told of that user often enough in this hour.
+    private func audited(_ user: String, in goal: SignInGoal) -> AuditOrigin? {
+        let origin = audited("user \(user)")
+        return service.audit.tells(origin, in: goal.container) ? origin : nil
     }
 
     /// Has a command applied, tells the audit log, and waits until this node knows. Each question to the cluster has
