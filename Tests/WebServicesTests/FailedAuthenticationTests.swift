@@ -1,7 +1,5 @@
 import Admission
-import Cluster
 import Directory
-import RaftCore
 import RecordModel
 import TestSupport
 import Testing
@@ -34,18 +32,12 @@ struct FailedAuthenticationTests {
         try await world.node.stop()
     }
 
-    /// One in which nothing that was spent comes again.
-    private struct StoppedClock: NodeClock {
-        let now: MonotonicTime
-        let wallMilliseconds: Int64 = 0
-        func sleep(milliseconds: UInt64) async throws {}
-    }
-
     @Test("what is refused there is not asked about in the directory first")
     func notAsked() async throws {
         let world = try await SignInWorld()
         let service = world.node.recordService
-        let failures = FailedAuthentications(clock: StoppedClock(now: service.node.platform.clock.now))
+        // By a clock that stands still, so that nothing that was spent comes again.
+        let failures = FailedAuthentications { 1_000_000_000 }
         let identification = CallerIdentification(
             on: service.node, service.accounts, service.signer, failures: failures)
         let target = Target(container: SignInWorld.container, environment: .development, needsUser: true)
