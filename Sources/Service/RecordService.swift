@@ -65,7 +65,7 @@ package final class RecordService: Sendable {
         accounts = Accounts(of: node)
         signer = node.settings.encryptionKey.map { SessionSigner(clusterKey: $0) }
         cluster = ClusterCalls(of: node)
-        failedAuthentications = FailedAuthentications { [clock = node.platform.clock] in clock.now }
+        failedAuthentications = FailedAuthentications { node.platform.clock.now.nanoseconds }
         identification = CallerIdentification(on: node, accounts, signer, failures: failedAuthentications)
         watches = WatchHub(
             platform: node.platform, watchesMax: settings.watchesMax, watchesPerUserMax: settings.watchesPerUserMax)

@@ -1,7 +1,5 @@
 import Admission
-import Cluster
 import Directory
-import RaftCore
 import RecordModel
 import TestSupport
 import Testing
@@ -38,9 +36,8 @@ struct FailedAuthenticationTests {
     func notAsked() async throws {
         let world = try await SignInWorld()
         let service = world.node.recordService
-        // Nothing that was spent comes again.
-        let stopped = service.node.platform.clock.now
-        let failures = FailedAuthentications { stopped }
+        // By a clock that stands still, so that nothing that was spent comes again.
+        let failures = FailedAuthentications { 1_000_000_000 }
         let identification = CallerIdentification(
             on: service.node, service.accounts, service.signer, failures: failures)
         let target = Target(container: SignInWorld.container, environment: .development, needsUser: true)

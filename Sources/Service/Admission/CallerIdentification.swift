@@ -132,13 +132,14 @@ package struct CallerIdentification: Sendable {
 package final class FailedAuthentications: Sendable {
     private static let perMinute = 3_000
     private let limiter = AddressLimiter(perMinute: perMinute, burst: 1_500, addressesMax: 50_000)
-    private let now: @Sendable () -> MonotonicTime
+    private let now: @Sendable () -> UInt64
 
-    init(now: @escaping @Sendable () -> MonotonicTime) { self.now = now }
+    /// - Parameter now: nanoseconds of a clock that does not jump.
+    init(now: @escaping @Sendable () -> UInt64) { self.now = now }
 
     /// - Throws: `THROTTLED` where an address has failed too often, before its requests cost anything.
     func requireFew(of address: String?) throws(RequestFailure) {
-        let now = self.now().nanoseconds
+        let now = self.now()
         guard let address, !limiter.allows(address, now: now) else { return }
         throw tooMany(of: address, now: now)
     }
@@ -146,7 +147,7 @@ package final class FailedAuthentications: Sendable {
     /// Counts a request that failed to authenticate.
     /// - Throws: `THROTTLED` where its address has failed too often.
     package func count(of address: String?) throws(RequestFailure) {
-        let now = self.now().nanoseconds
+        let now = self.now()
         guard let address, !limiter.decide(address, now: now) else { return }
         throw tooMany(of: address, now: now)
     }
