@@ -44,6 +44,8 @@ enum Place {
                 FieldDefinition(
                     name: labelsField, type: FieldType(.string, isList: true), indexes: [.queryable]),
                 FieldDefinition(name: placeField, type: FieldType(.location), indexes: [.queryable]),
+                FieldDefinition(
+                    name: SystemField.recordID.rawValue, type: FieldType(.reference), indexes: [.queryable]),
             ], grants: grants)
     }
 
