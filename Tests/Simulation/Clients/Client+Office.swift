@@ -30,7 +30,7 @@ extension Client {
         // Builds of before do not know all of these commands.
         if nodes[0].options.isUpgraded { return }
         guard office.isMade else { return await makeOffice() }
-        for _ in 0..<world.random(1...4) where !isEnding && office.isMade {
+        for _ in 0..<world.random(2...5) where !isEnding && office.isMade {
             let step = nextStep()
             guard await perform(step) else { return }
             if office.isPurged {
@@ -38,7 +38,7 @@ extension Client {
                 return leaveOffice()
             }
             await inspectOffice()
-            if world.chance(40) { await knock() }
+            for _ in 0..<world.random(0...3) { await knock() }
             if world.chance(35) { await signInByPassword() }
         }
     }
