@@ -117,19 +117,21 @@ extension RecordService {
         let span = tracer?.part("admission", of: nil)
         defer { span?.finish() }
         var context = try await identified(credentials, as: acting, precheck, to: scope, address: address)
-        let (admitted, directory) = (context.admitted, context.directory)
-        notes.admitted = admitted
-        tokenUses.note(admitted, in: directory, now: now)
-        if let session = admitted.session { notes.webAuthToken = try peerExchange.sessions.rotate(session) }
-        if !admitted.caller.isAdministrator {
-            try await peerExchange.rates.spend(scope.rateKey, by: admitted.debtor, in: directory, &notes)
+        notes.admitted = context.admitted
+        tokenUses.note(context.admitted, in: context.directory, now: now)
+        if let session = context.admitted.session { notes.webAuthToken = try peerExchange.sessions.rotate(session) }
+        try await takeTurn(scope, context, &notes)
+        if !context.admitted.caller.isAdministrator, !node.isDirectoryCurrent {
+            // It waited for longer than what is known of the directory is relied on. Who waits for that may not go on
+            // at once: all that did would begin together, beyond the rate. So it pays for another turn.
+            leave(scope)
+            context = try await identified(credentials, as: acting, precheck, to: scope, address: address)
+            try await takeTurn(scope, context, &notes)
         }
-        if !scope.isWatch { try await gate.takePlace(container: scope.target.container, in: directory, on: node) }
         do throws(RequestFailure) {
-            // It may have waited for seconds. It waits no more: those that did would begin together, beyond the rate.
-            if !admitted.caller.isAdministrator {
+            if !context.admitted.caller.isAdministrator {
                 guard node.isDirectoryCurrent else { throw .nothingDone("this node is behind the directory") }
-                if node.directory.snapshot.version != directory.version {
+                if node.directory.snapshot.version != context.directory.version {
                     context = try await identified(credentials, as: acting, precheck, to: scope, address: address)
                 }
             }
@@ -141,6 +143,19 @@ extension RecordService {
             throw error
         }
         return context
+    }
+
+    /// Spends the container's rate, and takes a place among the requests that the node works on. May take seconds.
+    private func takeTurn(
+        _ scope: RequestScope, _ context: AdmittedRequest, _ notes: inout RequestNotes
+    ) async throws(RequestFailure) {
+        let admitted = context.admitted
+        if !admitted.caller.isAdministrator {
+            try await peerExchange.rates.spend(scope.rateKey, by: admitted.debtor, in: context.directory, &notes)
+        }
+        if !scope.isWatch {
+            try await gate.takePlace(container: scope.target.container, in: context.directory, on: node)
+        }
     }
 
     /// Who asks, and the directory as it is now.
