@@ -33,9 +33,8 @@ extension Client {
     /// Looks at the workbook in every way there is.
     func readBackWorkbook() async {
         for place in 0..<4 {
-            guard let book = workbook, await settle(place, triesMax: Self.patience) else { continue }
-            guard book.zones[place].isThere else { continue }
-            for _ in 0..<3 { await changeSome(place) }
+            guard let book = workbook, book.zones[place].isThere else { continue }
+            for _ in 0..<3 where await settle(place, triesMax: Self.patience) { await changeSome(place) }
             guard await settle(place, triesMax: Self.patience) else { continue }
             await lookUpEntries(place)
             for _ in 0..<2 { await queryEntries(place) }
