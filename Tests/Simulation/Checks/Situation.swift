@@ -90,7 +90,8 @@ package enum Situation: String, Sendable, CaseIterable, Codable {
         case .expiredToken: 5
         case .failedRead: 10
         case .tornWrite, .judgedTime, .secondLoss, .snapshotWithEffects, .readUnderDeposedLeader,
-            .readThroughPeer, .filledStore:
+            .readThroughPeer, .filledStore, .endedWithZone, .handedOut, .savedTooLate, .keptFile, .copiedFile,
+            .refusedReceipt:
             20
         default: 100
         }
