@@ -74,7 +74,7 @@ extension Client {
         let what = world.pick(["zone", "size", "checksum", "field", "text", "none"])
         switch what {
         case "zone": zone = (zone + 1) % recorder.zones.count
-        case "size": receipt.size += world.pick([-1, 1])
+        case "size": receipt.size += receipt.size == 0 ? 1 : world.pick([-1, 1])
         case "checksum":
             guard let other = files.contents.keys.sorted().first(where: { $0 != receipt.checksum }) else { return }
             receipt.checksum = other

@@ -127,7 +127,8 @@ package enum Situation: String, Sendable, CaseIterable, Codable {
         case .failedRead: 10
         case .tornWrite, .judgedTime, .secondLoss, .snapshotWithEffects, .readUnderDeposedLeader,
             .readThroughPeer, .filledStore, .forgottenDeletions, .purgedContainer, .strayAsked, .filledKeys,
-            .signedIn:
+            .signedIn, .endedWithZone, .handedOut, .savedTooLate, .keptFile, .copiedFile, .refusedReceipt,
+            .suspendedLeader, .judgedDatabase, .descendingRanges, .laterCascade:
             20
         default: 100
         }

@@ -61,7 +61,9 @@ extension Client {
     // MARK: Subscriptions
 
     private func newSubscription(_ id: String, isQuery: Bool) -> NotificationTwin.Subscription {
-        let names = Watchbook.zoneNames + (watchbook.isPassingThere && !isPlain ? [Watchbook.passingName] : [])
+        let names =
+            Watchbook.zoneNames
+            + (watchbook.isPassingThere && !isPlain ? [Watchbook.passingName, Watchbook.passingName] : [])
         let zone = world.chance(60) ? world.pick(names) : nil
         let types = isPlain ? [Place.type] : [Place.type, Place.memo, Place.memo]
         guard isQuery else {
@@ -228,7 +230,7 @@ extension Client {
     /// Whether nothing is left of those that end with their zone.
     func haveEnded(_ book: Watchbook) async -> Bool {
         guard let found = await list(book) else { return false }
-        return book.ending.isDisjoint(with: found.map(\.id))
+        return book.ending.subtracting(book.doubtful).isDisjoint(with: found.map(\.id))
     }
 
     /// Sends operations that must be refused, each for a reason of its own, and does no harm by it.

@@ -125,12 +125,15 @@ extension Client {
             return change(of: name, note)
         }
         let others = zone.owner == nil ? [Place.memo, Place.report, Place.report] : [Place.memo, Place.closed]
-        let type = isPlain || world.chance(40) ? Place.type : world.pick(others)
+        var type = isPlain || world.chance(40) ? Place.type : world.pick(others)
         let kind = world.chance(80) ? world.pick(Self.kinds) : nil
         var name = book.newName("\(book.accountID)-\(type)-")
         if world.chance(30), let former = book.gone[zone]?.popLast() {
             book.reborn.insert(former)
             name = former
+            // The name says of which type it is.
+            let parts = former.split(separator: "-")
+            type = parts.count == 3 ? String(parts[1]) : Place.type
         }
         let change = WatchedHistory.Change(
             name: name, event: .create, kind: kind, value: newValue(), type: type, content: newContent(type))

@@ -308,6 +308,7 @@ package final class Simulation: @unchecked Sendable {
 
     /// Gives clients what they must know of the world.
     private func informRecorder() {
+        receiver?.mayTimeBeWrong = { [unowned self] in isClockWrong || options.hasLongDay || commonOffset != 0 }
         receiver?.disturb = { [unowned self] in disturbDelivery(by: $0) }
         recorder.files.isClockWrong = { [unowned self] in isClockWrong }
         recorder.hideDirectory = { [unowned self] in hideDirectory() }
