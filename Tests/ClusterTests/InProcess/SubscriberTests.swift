@@ -297,6 +297,9 @@ extension ClusterSuites {
             try await inWorld(["ann"]) { world in
                 let receiver = SilentReceiver()
                 let webhook = try await world.webhook(to: receiver)
+                try await awaitTrue("it has a place in its log") {
+                    try await !WebhookReader.load(webhook, in: world.service).progress.position.isEmpty
+                }
                 try await world.change("a", of: Self.database(of: "ann"))
                 try await awaitTrue("it is being told") { receiver.isAsked }
                 await world.service.webhooks.stop()
