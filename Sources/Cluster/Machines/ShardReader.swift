@@ -26,11 +26,9 @@ struct ShardReader {
         self.db = db
     }
 
-    /// Of records that are looked up: an answer has to fit a frame between nodes.
-    private static let answerBytesMax = QueryTuning().answerBytesMax
     /// Of records that are looked up, with those for which the answer has no room: more is not rendered in vain.
-    private static let lookupBytesMax = 2 * answerBytesMax
-    /// Of a page.
+    private static let lookupBytesMax = 2 * QueryLimits.answerBytesMax
+    /// Of a page's answer.
     private let pageBytesMax = QueryTuning.current.answerBytesMax
     private static let lostKey = ServiceError(
         .internalError,
@@ -135,7 +133,7 @@ struct ShardReader {
                 case .record(let record):
                     let before = writer.bytes.count
                     if rendered <= Self.lookupBytesMax {
-                        let isThere = writer.fits(Self.answerBytesMax) { writer in
+                        let isThere = writer.fits(QueryLimits.answerBytesMax) { writer in
                             write(record, in: lookup.zone, wanted.rendering, to: &writer)
                             rendered += writer.bytes.count - before
                         }

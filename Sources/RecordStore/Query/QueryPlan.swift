@@ -314,9 +314,8 @@ package struct QueryTuning: Sendable {
     package var feedRowsMax = FeedLimits.examinedMax
     /// Bytes of record bodies in a page of a feed, give or take one record.
     package var feedBytesMax = FeedLimits.pageBytesMax
-    /// Bytes of an answer's records: it has to fit a frame between nodes. A page ends before the record that would make
-    /// it larger.
-    package var answerBytesMax = 6 << 20
+    /// Bytes of the records in a page's answer: it ends before the record that would make it larger.
+    package var answerBytesMax = QueryLimits.answerBytesMax
 
     package init() {}
 

@@ -145,4 +145,6 @@ package enum QueryLimits {
     package static let tieGroupMax = 100_000
     /// Bytes of record bodies in a page, give or take one record.
     package static let pageBytesMax = 4 * 1_048_576
+    /// Bytes of an answer's records: it has to fit a frame between nodes.
+    package static let answerBytesMax = 6 * 1_048_576
 }

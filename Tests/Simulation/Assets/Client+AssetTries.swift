@@ -47,9 +47,9 @@ extension Client {
         let all = await photos(of: Self.names, in: zone)?.filter { $0.field == Place.photoField }
         guard let photo = all?.randomElement(using: &world.generator) else { return }
         let names = [zone, target].map { recorder.zones[$0].key.name }
-        let body = Array(
-            #"{"zoneID":{"zoneName":"\#(names[0])"},"targetZoneID":{"zoneName":"\#(names[1])"},"assets":[{"recordName":"\#(photo.record)","fieldName":"\#(photo.field)"}]}"#
-                .utf8)
+        let zones = #""zoneID":{"zoneName":"\#(names[0])"},"targetZoneID":{"zoneName":"\#(names[1])"}"#
+        let asset = #"{"recordName":"\#(photo.record)","fieldName":"\#(photo.field)"}"#
+        let body = Array(#"{\#(zones),"assets":[\#(asset)]}"#.utf8)
         let answer = await ask(repeats: true, triesMax: 4) { visit throws(RequestFailure) in
             try await visit.database { request throws(RequestFailure) in
                 try await Assets(visit.service, request).rereference(try AssetsRereferenceRequest(sent: body)).first

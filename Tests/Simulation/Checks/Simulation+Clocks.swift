@@ -43,7 +43,7 @@ extension Simulation {
         for entry in request.entries where entry.index > seen {
             guard let time = Self.time(of: entry) else { continue }
             world.met(.judgedTime)
-            let truth = SimulatedClock.wallOrigin + Int64(world.now / World.millisecond) + commonOffset
+            let truth = world.wallMilliseconds + commonOffset
             guard (time - truth).magnitude > UInt64(Self.differenceMax) else { continue }
             violated(
                 "group \(message.group): entry \(entry.index) has the time of a wrong clock, \(time - truth) ms off")

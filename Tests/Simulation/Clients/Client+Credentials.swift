@@ -150,7 +150,7 @@ extension Client {
     private func repeatSignature() async {
         let body = Array(newValue().utf8)
         // Its own clock is right, and other clients' may be ahead by a little.
-        let time = Int64(world.now / World.millisecond) + SimulatedClock.wallOrigin + Int64(world.random(0...3_000))
+        let time = world.wallMilliseconds + Int64(world.random(0...3_000))
         guard let signed = Place.signed(body, at: time + recorder.commonOffset) else { return }
         let enter: @Sendable (Visit) async throws(RequestFailure) -> Bool = { visit throws(RequestFailure) in
             try await visit.enter(signed: signed)
@@ -187,7 +187,7 @@ extension Client {
                 return recorder.violated("client \(number): a signature is let in a second time, by a later leader")
             }
             // A new leader takes only what is dated a while after it began to lead.
-            let time = Int64(world.now / World.millisecond) + SimulatedClock.wallOrigin + 2_500
+            let time = world.wallMilliseconds + 2_500
             let signed = Place.signed(Array(newValue().utf8), at: time + recorder.commonOffset)
             if let signed, case .answered = await enter(signed) {
                 used.append(signed)

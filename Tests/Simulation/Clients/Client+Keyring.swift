@@ -60,9 +60,7 @@ extension Client {
         misled("\(what) is answered \(answer), and must be \(expected)")
     }
 
-    private var millisecondsNow: Int64 {
-        Int64(world.now / World.millisecond) + SimulatedClock.wallOrigin + recorder.commonOffset
-    }
+    private var millisecondsNow: Int64 { world.wallMilliseconds + recorder.commonOffset }
 
     // MARK: Batches
 
@@ -122,7 +120,7 @@ extension Client {
             .dictionary([
                 .init(key: "", value: .int64(1)), .init(key: "long enough", value: .dictionary([])),
             ])
-        case 7: (0..<12).reduce(.bool(false)) { value, level in level < 12 ? .array([value]) : value }
+        case 7: (0..<12).reduce(.bool(false)) { value, _ in .array([value]) }
         default: .string(newValue())
         }
     }
@@ -185,7 +183,8 @@ extension Client {
     }
 
     private static func text(_ versions: [ChangeTag?], _ usage: KeyValueUsage) -> String {
-        "applied [\(versions.map { $0?.description ?? "-" }.joined(separator: " "))], \(usage.keys) keys of \(usage.bytes)"
+        "applied [\(versions.map { $0?.description ?? "-" }.joined(separator: " "))], "
+            + "\(usage.keys) keys of \(usage.bytes)"
     }
 
     private static func text(_ conflicts: [(key: String, value: PropertyValue?, version: ChangeTag?)]) -> String {

@@ -111,9 +111,8 @@ extension Client {
                 }
             }
         }
-        var schema = Schema.initial
-        schema.roles += (0..<3).filter { _ in world.chance(60) }.map { "r\($0)" }
-        schema = Schema(roles: schema.roles, types: schema.types)
+        let roles = (0..<3).filter { _ in world.chance(60) }.map { "r\($0)" }
+        let schema = Schema(roles: Schema.initial.roles + roles, types: Schema.initial.types)
         let command = DirectoryCommand.setSchema(
             office.key(environment), expectedVersion: isWrong ? version + 1 : version, schema)
         return step(command, isWrong ? .conflict : nil) { $0.set(schema, in: environment) }

@@ -107,7 +107,7 @@ extension Client {
         default: break
         }
         guard most > Self.reuseLeast else { return }
-        // Whoever has the copy ends it all.
+        // With a copy of such a token the whole session ends.
         tokenBook = nil
         if case .failed = answer, least > Self.reuseMost {
             recorder.reusedSessions.append(ReusedSession(book: book, time: world.now))

@@ -227,8 +227,7 @@ final class Client: @unchecked Sendable {
     func newKey() -> String {
         keys += 1
         return UUIDv7(
-            milliseconds: Int64(world.now / World.millisecond) + SimulatedClock.wallOrigin - 60_000,
-            random: (UInt64(number), keys)
+            milliseconds: world.wallMilliseconds - 60_000, random: (UInt64(number), keys)
         ).text
     }
 

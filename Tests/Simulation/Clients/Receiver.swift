@@ -102,7 +102,7 @@ final class Receiver: @unchecked Sendable {
         guard headers["webhook-id"] == id, headers["content-type"] == "application/json",
             let timestamp = headers["webhook-timestamp"].flatMap({ Int64($0) })
         else { return ["delivery \(id) has the headers \(headers)"] }
-        let time = SimulatedClock.wallOrigin / 1_000 + Int64(world.now / World.second)
+        let time = world.wallMilliseconds / 1_000
         if !mayTimeBeWrong(), abs(timestamp - time) > 60 { return ["delivery \(id) is of \(timestamp) at \(time)"] }
         guard let secret = secrets.first else { return [] }
         let signatures = headers["webhook-signature"]?.split(separator: " ").map(String.init) ?? []

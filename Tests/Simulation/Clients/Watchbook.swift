@@ -159,8 +159,8 @@ extension NotificationTwin.Subscription {
         case .database: return #"{"subscriptionID":"\#(id)","subscriptionType":"database"\#(ofType),\#(info)}"#
         case .zone: return #"{"subscriptionID":"\#(id)","subscriptionType":"zone"\#(place)\#(ofType),\#(info)}"#
         case .query:
-            return
-                #"{"subscriptionID":"\#(id)","subscriptionType":"query"\#(place),\#(query),"firesOn":[\#(eventNames.joined(separator: ","))],"firesOnce":\#(firesOnce),\#(info)}"#
+            let firing = #""firesOn":[\#(eventNames.joined(separator: ","))],"firesOnce":\#(firesOnce)"#
+            return #"{"subscriptionID":"\#(id)","subscriptionType":"query"\#(place),\#(query),\#(firing),\#(info)}"#
         }
     }
 

@@ -31,8 +31,8 @@ struct WatchedOperation: Sendable {
             return #"{"operationType":"\#(kind)","record":{"recordName":"\#(change.name)"\#(tag)}}"#
         }
         let fields = fields.map { #""\#($0)":{"value":\#($1)}"# }.joined(separator: ",")
-        return
-            #"{"operationType":"\#(kind)","record":{"recordName":"\#(change.name)","recordType":"\#(change.type)"\#(tag),"fields":{\#(fields)}}}"#
+        let record = #""recordName":"\#(change.name)","recordType":"\#(change.type)"\#(tag),"fields":{\#(fields)}"#
+        return #"{"operationType":"\#(kind)","record":{\#(record)}}"#
     }
 
     private var fields: [(String, String)] {

@@ -29,6 +29,8 @@ final class World: @unchecked Sendable {
 
     /// True time in nanoseconds, which no process sees.
     private(set) var now: UInt64 = 0
+    /// True time in milliseconds since 1970, but for an error that all clocks have.
+    var wallMilliseconds: Int64 { SimulatedClock.wallOrigin + Int64(now / Self.millisecond) }
     var generator: SplitMix64
     /// How many events happened.
     private(set) var events: UInt64 = 0

@@ -159,7 +159,7 @@ extension Workbook {
         }.map(\.name).sorted()
     }
 
-    /// Whether another record, which is none of these, relies on this one.
+    /// Whether another record than these relies on this one.
     private func isHeld(_ name: String, outside members: Set<String>, in zone: Zone) -> Bool {
         zone.entries.values.contains {
             $0.name != name && !members.contains($0.name) && Self.refers($0, to: name, .validate)
