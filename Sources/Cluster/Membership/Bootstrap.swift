@@ -46,7 +46,10 @@ package struct Bootstrap: Sendable {
         // Members first, the one with the newest map before the others.
         let members = nodes.compactMap { id in answers[id].map { (id: id, standing: $0) } }
             .filter { $0.standing.founding != nil || $0.standing.map != nil }
-            .sorted { ($0.standing.map?.epoch ?? 0, $1.id) > ($1.standing.map?.epoch ?? 0, $0.id) }
+            .sorted { one, other in
+                let (epoch, otherEpoch) = (one.standing.map?.epoch ?? 0, other.standing.map?.epoch ?? 0)
+                return epoch == otherEpoch ? one.id < other.id : epoch > otherEpoch
+            }
         if let member = members.first { return join(member.standing, of: member.id) }
         if let heard {
             return .wait(

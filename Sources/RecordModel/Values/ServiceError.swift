@@ -85,7 +85,10 @@ package struct ServiceError: Error, Hashable, Sendable, WireMessage {
 
     /// `retryAfterSeconds` in whole milliseconds, rounded up; at most a year.
     package var retryAfterMilliseconds: Int64? {
-        retryAfterSeconds.map { Int64(((min(max(0, $0), 366 * 86_400) * 1_000_000).rounded() / 1_000).rounded(.up)) }
+        retryAfterSeconds.map { seconds in
+            let microseconds = (min(max(0, seconds), 366 * 86_400) * 1_000_000).rounded()
+            return Int64((microseconds / 1_000).rounded(.up))
+        }
     }
 
     /// The same in whole seconds, rounded up: as the header `Retry-After` and the member `retryAfter` say it.

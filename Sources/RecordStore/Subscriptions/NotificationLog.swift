@@ -229,10 +229,8 @@ extension NotificationToken {
     ///   - begin: the place before the first notification that is kept.
     ///   - end: the number of the last one.
     fileprivate func expiry(at begin: NotificationToken, end: Int64) -> NotificationLog.Expiry? {
-        let isOfThisLife =
-            owner == begin.owner && incarnation == begin.incarnation && losses == begin.losses
-            && (life == begin.life || life == 0) && sequence <= end
-        if !isOfThisLife { return .lost }
+        guard owner == begin.owner, incarnation == begin.incarnation, losses == begin.losses else { return .lost }
+        guard life == begin.life || life == 0, sequence <= end else { return .lost }
         return sequence < begin.sequence ? .tooOld : nil
     }
 }

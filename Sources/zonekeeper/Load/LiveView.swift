@@ -29,7 +29,10 @@ struct LiveFrame: Sendable {
     /// The screen, no line longer than `width`; always the same number of lines, so that it can be written over.
     func lines(width: Int) -> [String] {
         let wait = snapshot.waitingToRetry > 0 ? ", \(snapshot.waitingToRetry) waiting to retry" : ""
-        let lines = [
+        let accepted = Self.sparkline(
+            snapshot.lately.map { Double($0.accepted) }, width: max(8, min(60, width - 10)))
+        let errors = snapshot.errors.map { "\($0.name) \($0.count)" }
+        let lines: [String] = [
             progress(width: min(width, 72)),
             "",
             row("", "last second", "run, a second", "total"),
@@ -39,16 +42,17 @@ struct LiveFrame: Sendable {
             row("throttled", second.throttled, snapshot.throttled),
             row("failed", second.failed + second.unanswered, snapshot.failed),
             "",
-            "latency ms, second  p50 \(pad(second.p50)) p90 \(pad(second.p90)) p99 \(pad(second.p99)) max "
-                + "\(pad(second.max))",
-            "latency ms, run     p50 \(pad(percentile(50))) p90 \(pad(percentile(90))) p99 \(pad(percentile(99))) "
-                + "p99.9 \(pad(percentile(99.9)))",
-            "accepted "
-                + Self.sparkline(snapshot.lately.map { Double($0.accepted) }, width: max(8, min(60, width - 10))),
-            "budget   " + budget,
-            "errors   "
-                + (snapshot.errors.isEmpty
-                    ? "none" : snapshot.errors.map { "\($0.name) \($0.count)" }.joined(separator: ", ")),
+            """
+            latency ms, second  p50 \(pad(second.p50)) p90 \(pad(second.p90)) p99 \(pad(second.p99)) \
+            max \(pad(second.max))
+            """,
+            """
+            latency ms, run     p50 \(pad(percentile(50))) p90 \(pad(percentile(90))) p99 \(pad(percentile(99))) \
+            p99.9 \(pad(percentile(99.9)))
+            """,
+            "accepted \(accepted)",
+            "budget   \(budget)",
+            "errors   \(errors.isEmpty ? "none" : errors.joined(separator: ", "))",
             "         \(snapshot.outstanding) under way, \(snapshot.notIssued) not issued\(wait)",
         ]
         return lines.map { $0.shortened(to: width) }

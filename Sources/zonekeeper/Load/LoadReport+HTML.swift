@@ -251,9 +251,11 @@ struct LineChart: Sendable {
         let unit = top >= 10_000 ? 1_000.0 : 1
         // As few digits as write each of the axis' four steps in full.
         let step = top / unit / 4
-        let digits =
-            [0, 1, 2].first { abs(step * pow(10, Double($0)) - (step * pow(10, Double($0))).rounded()) < 1e-6 } ?? 3
-        return String(value / unit, digits: digits) + (unit > 1 ? "k" : "")
+        let digits = (0...2).first { digits in
+            let shifted = step * pow(10, Double(digits))
+            return abs(shifted - shifted.rounded()) < 1e-6
+        }
+        return String(value / unit, digits: digits ?? 3) + (unit > 1 ? "k" : "")
     }
 
     /// At most eight marks at round seconds, from 0.
