@@ -4,7 +4,7 @@ import Simulation
 import Testing
 
 /// Whole clusters under faults, with virtual time. `scripts/simulate` runs more of them, and faster.
-@Suite("Simulated clusters keep what they acknowledged", .serialized)
+@Suite("Simulated clusters keep what they acknowledged")
 final class SimulationTests {
     private let folder =
         (FileManager.default.fileExists(atPath: "/dev/shm") ? "/dev/shm" : NSTemporaryDirectory())
