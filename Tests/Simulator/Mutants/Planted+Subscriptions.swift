@@ -74,8 +74,8 @@ extension Mutant {
         Mutant(
             "a token of a container's earlier life is followed in its log",
             hiddenBy: "no container with subscriptions is deleted in a simulation (OutboxTests)",
-            "RecordStore/Subscriptions/NotificationLog.swift", "(life == begin.life || life == 0)",
-            "(PLANTED || life == begin.life || life == 0)"),
+            "RecordStore/Subscriptions/NotificationLog.swift", "guard life == begin.life || life == 0,",
+            "guard PLANTED || life == begin.life || life == 0,"),
         // A device that was away for more than a week misses changes and is not told to fetch all.
         Mutant(
             "notifications that are too old go without raising the floor",
