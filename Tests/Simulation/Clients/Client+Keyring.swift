@@ -46,7 +46,9 @@ extension Client {
         await countKeyring()
         let bookmarks = keyring.bookmarks
         for bookmark in bookmarks + [keyring.beginning] { await follow(bookmark, limit: 2_000, pagesMax: 9) }
-        for batch in keyring.past { await repeatBatch(batch) }
+        let store = keyring.store
+        // A key that was forgotten meanwhile ends the store.
+        for batch in keyring.past where keyring.store == store { await repeatBatch(batch) }
     }
 
     /// What an answer is not as it must be ends the store, too: one fault is told once.
