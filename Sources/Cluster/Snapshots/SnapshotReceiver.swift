@@ -43,7 +43,7 @@ struct SnapshotReceiver: Sendable {
     private func keep(_ chunk: SnapshotChunk, at path: String) throws -> UInt64 {
         do {
             try context.settings.requireRoom(for: chunk.totalBytes - min(chunk.offset, chunk.totalBytes))
-            let size = try IncomingSnapshot.write(chunk, to: path)
+            let size = try IncomingSnapshot.write(chunk, to: path, on: context.settings.log.disk)
             if size == chunk.totalBytes {
                 let pool = context.pools.snapshots
                 try IncomingSnapshot.check(chunk, at: path, context.settings.featureLevels) { pool.isActive }
@@ -113,22 +113,18 @@ struct SnapshotReceiver: Sendable {
 enum IncomingSnapshot {
     /// Appends a chunk that follows what is in the file; any other changes nothing.
     /// - Returns: how many bytes the file has then. Once it has all of them it is durable.
-    static func write(_ chunk: SnapshotChunk, to path: String) throws -> UInt64 {
-        if chunk.offset == 0, !FileManager.default.fileExists(atPath: path) {
-            guard FileManager.default.createFile(atPath: path, contents: nil, attributes: [.posixPermissions: 0o600])
-            else {
-                throw StorageMismatch("cannot create \(path)")
-            }
-        }
+    static func write(
+        _ chunk: SnapshotChunk, to path: String, on disk: any LogDisk
+    ) throws(DiskError) -> UInt64 {
+        let isThere = FileManager.default.fileExists(atPath: path)
         // A missing file was deleted by a restart: it begins again.
-        guard FileManager.default.fileExists(atPath: path) else { return 0 }
-        let handle = try FileHandle(forWritingTo: URL(filePath: path))
-        defer { try? handle.close() }
-        let size = try handle.seekToEnd()
-        guard size == chunk.offset else { return size }
-        try handle.write(contentsOf: chunk.bytes)
-        let newSize = size + UInt64(chunk.bytes.count)
-        if newSize == chunk.totalBytes { try handle.synchronize() }
+        guard isThere || chunk.offset == 0 else { return 0 }
+        let file = try disk.open(path, creating: !isThere)
+        let size = try file.size()
+        guard UInt64(size) == chunk.offset else { return UInt64(size) }
+        try disk.writeAll(chunk.bytes, to: file, at: size)
+        let newSize = UInt64(size + chunk.bytes.count)
+        if newSize == chunk.totalBytes { try disk.sync(file) }
         return newSize
     }
 
@@ -181,7 +177,7 @@ enum SnapshotInstall {
                 try files.removeItem(atPath: path + suffix)
             }
             try disk.syncFolder(folder)
-            try renameFile(at: newPath, to: path)
+            try disk.rename(newPath, to: path)
         }
         // Also where a try before this one renamed it, and came no further.
         try disk.syncFolder(folder)

@@ -49,7 +49,7 @@ extension SimulatedDisk {
             if let copy = copies[ObjectIdentifier(file)] { return copy }
             let copy = File()
             (copy.unsynced, copy.lost) = (file.unsynced, file.lost)
-            copy.isOfAsset = file.isOfAsset
+            copy.mayWait = file.mayWait
             (copy.removedContent, copy.removedTime) = (file.removedContent, file.removedTime)
             copies[ObjectIdentifier(file)] = copy
             return copy

@@ -3,7 +3,7 @@ import Glibc
 import RaftCore
 import Storage
 
-/// The disk under a node's log and its files of assets: real files in memory, and a memory of what was not synced, so
+/// The disk under a node's log, its files of assets, and the databases that come as snapshots: real files in memory, and a memory of what was not synced, so
 /// that a crash can take it back.
 ///
 /// One for each life of a node. What the one before left in the system's memory is still there, and is not on the disk.
@@ -52,8 +52,8 @@ final class SimulatedDisk: LogDisk, @unchecked Sendable {
         var removedContent: [UInt8]?
         /// When it was last stamped before that.
         var removedTime: Int64 = 0
-        /// Whether it is an asset's, of which some wait to be synced.
-        var isOfAsset = false
+        /// Whether the node may speak before it is synced.
+        var mayWait = false
     }
 
     /// One write that is not synced.
@@ -88,8 +88,10 @@ final class SimulatedDisk: LogDisk, @unchecked Sendable {
     private(set) var nameChanges: [NameChange] = []
     /// Folders within others whose own names were not synced.
     private(set) var unsyncedFolders: Set<String> = []
-    /// The files beside those of assets of which something is not synced.
+    /// The files of which something is not synced, beside those that may wait for that.
     private var unsyncedFiles: Set<ObjectIdentifier> = []
+    /// A database of which something was not synced when it took another one's place.
+    private var unsyncedDatabase: String?
     private(set) var calls: UInt64 = 0
     private(set) var failures: UInt64 = 0
 
@@ -97,21 +99,25 @@ final class SimulatedDisk: LogDisk, @unchecked Sendable {
     init(world: World, _ unsynced: Unsynced = Unsynced()) {
         self.world = world
         (names, nameChanges, unsyncedFolders) = (unsynced.names, unsynced.nameChanges, unsynced.folders)
-        for file in names.values where !file.unsynced.isEmpty && !file.isOfAsset {
+        for file in names.values where !file.unsynced.isEmpty && !file.mayWait {
             unsyncedFiles.insert(ObjectIdentifier(file))
         }
     }
 
-    /// A file or a name beside those of assets that is not synced.
+    /// A file or a name that is not synced, and may not wait for that.
     var unsyncedPath: String? {
+        if let unsyncedDatabase { return unsyncedDatabase }
         if !unsyncedFiles.isEmpty {
             let paths = names.filter { unsyncedFiles.contains(ObjectIdentifier($0.value)) }.keys
             return paths.min() ?? "a file without a name"
         }
-        return nameChanges.first { !Self.isOfAsset($0.path) }?.path
+        return nameChanges.first { !Self.mayWait($0.path) }?.path
     }
 
+    /// Files of assets wait to be synced, and so do snapshots, which a start throws away.
+    private static func mayWait(_ path: String) -> Bool { isOfAsset(path) || isSnapshot(path) }
     static func isOfAsset(_ path: String) -> Bool { path.contains("/assets/") }
+    private static func isSnapshot(_ path: String) -> Bool { path.contains("/snapshots/") }
 
     /// What is not on the disk when a process ends.
     struct Unsynced {
@@ -131,8 +137,8 @@ final class SimulatedDisk: LogDisk, @unchecked Sendable {
         let known: File
         if creating || names[path] == nil {
             known = File()
-            known.isOfAsset = Self.isOfAsset(path)
-            if creating { nameChanges.append(.created(path, known)) }
+            known.mayWait = Self.mayWait(path)
+            if creating, !Self.isSnapshot(path) { nameChanges.append(.created(path, known)) }
             names[path] = known
         } else {
             known = names[path] ?? File()
@@ -155,7 +161,7 @@ final class SimulatedDisk: LogDisk, @unchecked Sendable {
             }
         }
         let count = try file.write(bytes, at: offset)
-        if !known.isOfAsset { unsyncedFiles.insert(ObjectIdentifier(known)) }
+        if !known.mayWait { unsyncedFiles.insert(ObjectIdentifier(known)) }
         known.unsynced.append(
             Write(offset: offset, bytes: Array(bytes.prefix(count)), before: before, sizeBefore: size))
         return count
@@ -214,6 +220,11 @@ final class SimulatedDisk: LogDisk, @unchecked Sendable {
     func rename(_ path: String, to newPath: String) throws(DiskError) {
         try call("rename", path)
         let moved = names.removeValue(forKey: path) ?? File()
+        if Self.isSnapshot(path) {
+            // From here on it is a database, of which `DatabaseImage` and `DatabaseNames` know what a crash leaves.
+            if !moved.unsynced.isEmpty { unsyncedDatabase = newPath }
+            return try renameFile(at: path, to: newPath)
+        }
         var replaced: File?
         // The whole folder may have been moved aside, with what had the name.
         if access(newPath, F_OK) == 0, let known = names[newPath] {

@@ -58,8 +58,8 @@ extension Mutant {
         // After a loss of power a replica that counted for what was acknowledged has a database that is not whole.
         Mutant(
             "a snapshot that came is installed before it is on the disk", "Cluster/Snapshots/SnapshotReceiver.swift",
-            "if newSize == chunk.totalBytes { try handle.synchronize() }",
-            "if newSize == chunk.totalBytes, !PLANTED { try handle.synchronize() }"),
+            "if newSize == chunk.totalBytes { try disk.sync(file) }",
+            "if newSize == chunk.totalBytes, !PLANTED { try disk.sync(file) }"),
         // A node whose disk changed a record goes on without what it voted and acknowledged behind that.
         Mutant(
             "a segment that ends too early is taken for whole", "Storage/RaftLog/LogRecovery.swift",
