@@ -8,7 +8,10 @@ extension Client {
     static let names = ["r0", "r1", "r2", "r3", "r4"]
     static let kinds = ["k0", "k1", "k2"]
 
-    func save() async { await modify(write: 1, isAtomic: false) }
+    func save() async {
+        if world.chance(25) { return await save(in: world.random(0...(recorder.zones.count - 1)), isKeyless: true) }
+        await modify(write: 1, isAtomic: false)
+    }
 
     func save(in zone: Int, isKeyless: Bool = false) async {
         guard isKeyless else {
