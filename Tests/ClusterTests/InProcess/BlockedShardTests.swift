@@ -63,7 +63,9 @@ extension WaitingClusterSuites {
             try await cluster.shutDown()
         }
 
-        @Test("answers reads while it cannot apply, soon after they came", .timeLimit(.minutes(1)))
+        @Test(
+            "answers while it cannot apply: reads soon, and writes that nobody knows what comes of them",
+            .timeLimit(.minutes(1)))
         func failing() async throws {
             let cluster = try await TestCluster.started(nodeCount: 1) { $0.shardCount = 1 }
             let node = try cluster.node(1)
@@ -84,6 +86,11 @@ extension WaitingClusterSuites {
                 }
             }
             #expect("\(answer)".contains("the leader cannot apply"))
+            // In the log, it may still be done.
+            let late = GroupCommand(Commands.save("b", number: 2))
+            await #expect(throws: ClusterError.outcomeUnknown("no answer in time")) {
+                try await node.router.submit(late, to: group, by: node.deadline(milliseconds: 100))
+            }
             _ = try? await saved
             try await cluster.shutDown()
         }
