@@ -123,7 +123,6 @@ package struct AccountAdministration: Sendable {
 
     /// What a user may do with public records of each type of a schema.
     /// - Parameter user: nil: somebody who has not signed in.
-    /// - Returns: the user's roles, sorted, and their rights by type.
     package func rights(
         of user: String?, in key: SchemaKey
     ) async throws(RequestFailure) -> (roles: [String], rights: [Rights]) {
@@ -201,6 +200,5 @@ package struct ProviderAdministration: Sendable {
 }
 
 extension IdentityProvider {
-    /// What its secret is sealed for.
     var secretPurpose: String { "provider/\(name)" }
 }

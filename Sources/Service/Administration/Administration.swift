@@ -16,14 +16,12 @@ package struct Administration: Sendable {
     /// Nil where somebody signs in.
     package let caller: AdministratorAccess?
 
-    /// One request's.
     package init(_ service: RecordService, origin: AuditOrigin, caller: AdministratorAccess?) {
         self.service = service
         self.origin = origin
         self.caller = caller
     }
 
-    /// Who asks.
     /// - Throws: `AUTHENTICATION_FAILED` where nobody has signed in.
     package var access: AdministratorAccess {
         get throws(RequestFailure) {
@@ -150,7 +148,6 @@ package struct TokenAdministration: Sendable {
         }
     }
 
-    /// Makes a token.
     /// - Parameter secret: the one that the administrator gave; nil for a new random one.
     /// - Returns: the token and its secret, which is kept nowhere.
     package func create(
@@ -236,14 +233,12 @@ package struct KeyAdministration: Sendable {
 }
 
 extension DatabaseKey {
-    /// The private database of an account in a container's environment.
     init(privateDataOf account: Account, in key: SchemaKey) {
         self.init(
             container: key.container, environment: key.environment, scope: .private,
             owner: Account.userRecordName(accountID: account.id, container: key.container))
     }
 
-    /// The public database of a container's environment.
     init(publicDataIn key: SchemaKey) {
         self.init(
             container: key.container, environment: key.environment, scope: .public, owner: DatabaseKey.publicOwner)

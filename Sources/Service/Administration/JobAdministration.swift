@@ -21,7 +21,6 @@ package struct JobAdministration: Sendable {
         /// Nil unless it is an export.
         package var format: Job.Format?
 
-        /// What is wanted, without a format.
         package init(_ kind: Job.Kind, of form: QueryRecordsRequest, _ database: Scope, in key: SchemaKey) {
             self.kind = kind
             self.form = form
@@ -79,9 +78,7 @@ package struct JobAdministration: Sendable {
     }
 
     /// The jobs that all nodes remember and the administrator may see, the newest first.
-    /// - Parameters:
-    ///   - container: of which they are; nil: of all.
-    ///   - environment: as `container`.
+    /// - Parameter container: of which they are; nil: of all.
     package func list(
         of container: String?, _ environment: Environment?
     ) async throws(RequestFailure) -> (jobs: [Job], nodes: [RequestAdministration.AskedNode]) {

@@ -157,9 +157,7 @@ package struct RequestFollowing: Sendable {
     /// How long it waits between two looks.
     package static let lookMilliseconds: UInt64 = 500
 
-    /// - Parameters:
-    ///   - filter: what is wanted of the log.
-    ///   - marks: where an earlier following ended; empty: begins now.
+    /// - Parameter marks: where an earlier following ended; empty: begins now.
     package init(_ administration: Administration, _ filter: RequestFilter, marks: [UInt64: FollowedRequests.Mark]) {
         self.administration = administration
         self.filter = filter

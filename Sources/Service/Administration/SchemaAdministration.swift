@@ -18,7 +18,6 @@ package struct SchemaAdministration: Sendable {
         /// The version that the schema must have; nil: any.
         package var expectedVersion: UInt64?
 
-        /// None of them.
         package init() {}
     }
 

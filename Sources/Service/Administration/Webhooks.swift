@@ -11,7 +11,6 @@ package struct Webhooks: Sendable {
     private let service: RecordService
     private let key: SchemaKey
 
-    /// Those of one container's environment.
     package init(_ service: RecordService, _ key: SchemaKey) {
         self.service = service
         self.key = key
@@ -31,7 +30,6 @@ package struct Webhooks: Sendable {
         package var isEnabled: Bool?
         /// What becomes of its secrets.
         package var secret: SecretChange?
-        /// None.
         package init() {}
     }
 

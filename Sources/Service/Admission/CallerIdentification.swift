@@ -12,9 +12,6 @@ package struct CallerIdentification: Sendable {
     private let signer: SessionSigner?
     private let failures: FailedAuthentications
 
-    /// - Parameters:
-    ///   - signer: opens web auth tokens; nil on a node without an encryption key.
-    ///   - failures: counts requests whose credentials were wrong.
     init(on node: ClusterNode, _ accounts: Accounts, _ signer: SessionSigner?, failures: FailedAuthentications) {
         self.node = node
         cluster = ClusterCalls(of: node)

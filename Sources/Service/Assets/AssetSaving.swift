@@ -71,7 +71,6 @@ final class AssetSaving: Sendable {
         return fields
     }
 
-    /// Finds the files of one operation's values.
     func resolver(of operation: RecordOperation, name: String) -> AssetResolver {
         AssetResolver { [self] (input, field) throws(AssetFault) in
             guard let text = input.receipt else {

@@ -11,7 +11,6 @@ package struct Assets: Sendable {
     private let service: RecordService
     private let request: DatabaseRequest
 
-    /// For one request.
     package init(_ service: RecordService, _ request: DatabaseRequest) {
         self.service = service
         self.request = request

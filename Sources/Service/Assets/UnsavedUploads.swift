@@ -77,7 +77,6 @@ package final class UnsavedUploads: Sendable {
         return own < placesMax / (taken >= placesMax / 2 ? 4 : 2)
     }
 
-    /// - Returns: what a file of so many bytes counts for.
     private static func counted(_ size: UInt64) -> Int64 { max(Int64(clamping: size), bytesMin) }
 
     /// Begins an upload; `end` must follow.
@@ -133,7 +132,6 @@ package final class UnsavedUploads: Sendable {
         guard isWithin else { throw Self.tooMuch(limit) }
     }
 
-    /// Ends an upload of so many bytes.
     func end(_ owner: Owner, size: UInt64) {
         state.withLock { state in
             let open = (state.open[owner.container] ?? 0) - 1

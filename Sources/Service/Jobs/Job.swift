@@ -13,7 +13,6 @@ package struct JobID: Hashable, Sendable, WireMessage {
     /// With the time at which the job began, by the node's clock.
     package var uuid: UUIDv7
 
-    /// A node and a time.
     package init(node: UInt64, uuid: UUIDv7) {
         self.node = node
         self.uuid = uuid
@@ -119,7 +118,6 @@ package struct Job: Hashable, Sendable, WireMessage {
     /// Of an export's result.
     package var bytes: UInt64 = 0
 
-    /// A job that begins.
     package init(
         id: JobID, kind: Kind, container: String, environment: Environment, database: Scope, zone: String,
         recordType: String, filters: Int, by: String

@@ -17,7 +17,6 @@ struct JobRun: Sendable {
     let right: JobRight
     /// Who began it, for the audit log.
     let origin: AuditOrigin
-    /// The query.
     let form: QueryRecordsRequest
 
     private var jobs: JobRunner { service.jobs }

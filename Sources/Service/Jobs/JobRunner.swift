@@ -59,7 +59,6 @@ package final class JobRunner: Sendable {
         try result.get()
     }
 
-    /// Does the work of a job that was taken.
     func start(_ run: JobRun) {
         let service = run.service
         let id = run.job.id
@@ -88,7 +87,6 @@ package final class JobRunner: Sendable {
 
     // MARK: What a job tells of itself
 
-    /// Whether a job is to go on.
     func goesOn(_ id: JobID) -> Bool {
         state.withLock { !$0.isStopped && !$0.cancelled.contains(id) && $0.table[id] != nil }
     }
@@ -96,17 +94,14 @@ package final class JobRunner: Sendable {
     /// Whether the node is stopping, so that nothing is to be told any more.
     var isStopped: Bool { state.withLock(\.isStopped) }
 
-    /// Notes how far a job is.
     func change(_ id: JobID, _ change: (inout Job) -> Void) { state.withLock { $0.table.change(id, change) } }
 
-    /// Keeps the file that an export writes.
     func keep(_ file: ScratchFile, of id: JobID, readBy right: JobRight) {
         state.withLock { $0.results[id] = (file, right) }
     }
 
     // MARK: What is asked
 
-    /// Answers any node's question.
     func answer(_ inquiry: JobInquiry, in service: RecordService) async -> JobAnswer {
         let now = clock.wallMilliseconds
         state.withLock { $0.purge(now: now) }
@@ -194,7 +189,6 @@ struct JobTable: Sendable {
 
     subscript(id: JobID) -> Job? { jobs.first { $0.id == id } }
 
-    /// Changes a job that is remembered.
     mutating func change(_ id: JobID, _ change: (inout Job) -> Void) {
         if let place = jobs.firstIndex(where: { $0.id == id }) { change(&jobs[place]) }
     }

@@ -57,7 +57,6 @@ package final class DatabaseQuotas: Sendable {
         node.map.group(of: ZoneKey(database: database, name: "_ledger"))
     }
 
-    /// Has a quota command applied.
     func submit(
         _ command: QuotaCommand, to group: GroupID, by deadline: Deadline
     ) async throws(RequestFailure) -> QuotaOutcome {
@@ -108,7 +107,6 @@ package final class DatabaseQuotas: Sendable {
         return try unpacked(answer.bytes, as: UsagePage.self).databases.first
     }
 
-    /// Whether a group is one of the map's.
     func isShard(_ group: GroupID) -> Bool { node.map.groups.contains(group) }
 
     /// Logs that a database comes near its quota: once a level and node, and again where it was farther from it

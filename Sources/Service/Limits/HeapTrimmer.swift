@@ -13,7 +13,6 @@ package final class HeapTrimmer: Sendable {
     private let state = Mutex(HeapTrim())
     private let work: PeriodicTask
 
-    /// For the process of a service's node.
     package init(_ service: RecordService) { work = PeriodicTask(platform: service.node.platform) }
 
     /// Begins to look.

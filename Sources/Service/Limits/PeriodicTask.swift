@@ -8,7 +8,6 @@ final class PeriodicTask: Sendable {
 
     init(platform: any NodePlatform) { self.platform = platform }
 
-    /// Begins it.
     func start(everyMilliseconds pause: UInt64, _ work: @escaping @Sendable () async -> Void) {
         task.withLock { task in
             task = platform.startTask { [clock = platform.clock] in

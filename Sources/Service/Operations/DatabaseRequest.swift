@@ -122,7 +122,6 @@ package struct RequestIdentity: Hashable, Sendable {
     private static let aheadMillisecondsMax: Int64 = 3_600_000
 
     /// The 16 bytes of an `Idempotency-Key`.
-    /// - Throws: `BAD_REQUEST`, as `init`.
     static func key(_ text: String, now: Int64) throws(RequestFailure) -> [UInt8] {
         guard let uuid = UUIDv7(text) else {
             throw RequestFailure(

@@ -38,7 +38,6 @@ package struct DeviceTokens: Sendable {
 
     private let service: RecordService
 
-    /// Of one node.
     package init(_ service: RecordService) { self.service = service }
 
     /// How long a token lives without use, and how often its use is noted.

@@ -20,7 +20,6 @@ package struct Notifications: WatchedFeed {
     /// Whether what has no token begins with what comes next.
     private let beginsAtEnd: Bool
 
-    /// For one request.
     /// - Parameter beginsAtEnd: a page without a token is empty, with the token of the end; else it begins with the
     ///   first notification that is kept.
     package init(

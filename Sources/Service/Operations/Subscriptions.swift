@@ -10,7 +10,6 @@ package struct Subscriptions: Sendable {
     private let service: RecordService
     private let request: DatabaseRequest
 
-    /// For one request.
     package init(_ service: RecordService, _ request: DatabaseRequest) {
         self.service = service
         self.request = request
@@ -39,9 +38,7 @@ package struct Subscriptions: Sendable {
     }
 
     /// A user's subscriptions to databases of a scope, by name.
-    /// - Parameters:
-    ///   - subscriber: the user's private database.
-    ///   - ids: those that are asked for; nil: all.
+    /// - Parameter ids: those that are asked for; nil: all.
     package static func list(
         of subscriber: DatabaseKey, to scope: Scope, ids: [String]? = nil, in service: RecordService,
         by deadline: Deadline
@@ -105,7 +102,6 @@ package struct Subscriptions: Sendable {
     }
 
     /// Deletes one of a user's subscriptions; what is committed after this returns is not matched with it.
-    /// - Parameter subscriber: the user's private database.
     static func delete(
         _ id: String, of subscriber: DatabaseKey, to scope: Scope, in service: RecordService, by deadline: Deadline
     ) async throws(RequestFailure) {
@@ -116,7 +112,6 @@ package struct Subscriptions: Sendable {
 
     /// Enters a notification that says it is a test into the log of a user, as one of their subscriptions would tell of
     /// something.
-    /// - Parameter subscriber: the user's private database.
     static func test(
         _ id: String, of subscriber: DatabaseKey, to scope: Scope, in service: RecordService, by deadline: Deadline
     ) async throws(RequestFailure) {

@@ -85,7 +85,6 @@ package struct FollowedRequests: Hashable, Sendable, WireMessage {
         /// Requests that were answered since then.
         package var count: UInt64
 
-        /// A place in a log.
         package init(start: UInt64, count: UInt64) {
             self.start = start
             self.count = count

@@ -38,7 +38,6 @@ package struct TelemetryCell: Hashable, Sendable {
     /// How many failed.
     package var errorCount: UInt64 { errors.reduce(0) { $0 + $1.count } }
 
-    /// Counts a request.
     mutating func count(_ entry: RequestEntry) {
         requests += 1
         latency.count(entry.microseconds)

@@ -18,7 +18,6 @@ package final class SpanExport: Sendable {
         /// What the files may have together.
         package var bytesMax = 64 << 20
 
-        /// - Parameter folder: of the files.
         package init(folder: String) { self.folder = folder }
     }
 
@@ -33,9 +32,6 @@ package final class SpanExport: Sendable {
     private let quietLog = Mutex(QuietLog())
     private let logger: Logger
 
-    /// - Parameters:
-    ///   - queue: where the spans wait.
-    ///   - node: whose spans they are.
     package init(_ queue: SpanQueue, _ settings: Settings, of node: NodeSettings, logger: Logger) {
         self.queue = queue
         self.logger = logger
@@ -60,7 +56,6 @@ package final class SpanExport: Sendable {
         write()
     }
 
-    /// Writes what waits.
     func write() {
         var spans = queue.takeAll()[...]
         while !spans.isEmpty {

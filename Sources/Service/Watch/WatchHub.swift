@@ -122,10 +122,8 @@ package final class WatchHub: Sendable {
     /// The leader of a group is not heard any more.
     func unfollow(_ group: GroupID) { wake(.changed) { $0.unfollow(group) } }
 
-    /// The groups of which a store is watched.
     var groups: [GroupID] { state.withLock { $0.room.groups } }
 
-    /// Whether a store of a group is watched.
     func isWatched(_ group: GroupID) -> Bool { state.withLock { $0.room.isWatched(group) } }
 
     private func wake(_ reason: WatchWake, _ event: (inout WatchRegistry) -> [WatchID]) {

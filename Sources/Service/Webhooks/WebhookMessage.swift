@@ -83,10 +83,7 @@ package struct WebhookSecret: Hashable, Sendable {
     /// As administrators see it, once.
     package var text: String { "whsec_" + Base64.encode(key) }
 
-    /// - Parameters:
-    ///   - id: the delivery's.
-    ///   - timestamp: seconds since 1970.
-    ///   - body: the bytes that are sent.
+    /// - Parameter timestamp: seconds since 1970.
     package func signature(id: String, timestamp: Int64, body: [UInt8]) -> String {
         var hmac = HMAC<SHA256>(key: SymmetricKey(data: key))
         hmac.update(data: Array("\(id).\(timestamp).".utf8))

@@ -60,7 +60,6 @@ package struct WebhookProgress: Hashable, Sendable {
     /// The last ones, the newest at the end.
     package private(set) var attempts: [Attempt] = []
 
-    /// Of a new webhook.
     package init() {}
 
     /// Attempts that are remembered, and bytes of each one's reason.

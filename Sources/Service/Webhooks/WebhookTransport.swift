@@ -48,7 +48,6 @@ package struct WebhookSettings: Sendable {
     /// Also without TLS.
     package var allowsPlainHTTP = false
 
-    /// As nodes are started without options.
     package init() {}
 }
 

@@ -8,7 +8,6 @@ struct RequestRoutes {
     let request: AdminRequest
     private var requests: RequestAdministration { request.administration.requests }
 
-    /// A page of the log, the newest first.
     func list() async throws(RequestFailure) -> Reply {
         let url = request.url
         let limit = min(Int(clamping: try url.number("limit") ?? 100), RequestAdministration.requestsPerPageMax)
@@ -60,7 +59,6 @@ struct RequestRoutes {
         return try await RequestStream(request: request, following: following).events()
     }
 
-    /// What the parameters ask for.
     private func filter() throws(RequestFailure) -> RequestFilter {
         let url = request.url
         var filter = RequestFilter()

@@ -13,7 +13,6 @@ struct ClientDisconnect: Sendable {
     /// - Parameter channel: a connection, or one request's part of it.
     init(of channel: any Channel) { self.channel = channel }
 
-    /// Whether the client has gone.
     var isOver: Bool { !channel.isActive }
 
     /// Done once the connection's loop has done all that it was given until now.

@@ -75,7 +75,6 @@ final class BodyBudget: Sendable {
         return bytes
     }
 
-    /// Gives back what a body took.
     func release(_ count: Int, of holder: ByteHolder) {
         guard count > 0 else { return }
         state.withLock { $0.add(-count, for: holder) }

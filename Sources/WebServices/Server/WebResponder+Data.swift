@@ -104,7 +104,6 @@ struct DataRoute: Sendable {
         }
     }
 
-    /// What it does, as series tell requests apart.
     var group: OperationGroup {
         switch action {
         case .database(_, let action): action.group
@@ -124,7 +123,6 @@ struct DataRoute: Sendable {
         return "\(data) of \(target.container) (\(target.environment.rawValue))"
     }
 
-    /// The least role of an administrator who may ask for it.
     var leastRole: AdministratorRole {
         if case .database(_, let action) = action { action.leastRole } else { .admin }
     }
@@ -267,7 +265,6 @@ private struct DataAdmission {
         holder = ByteHolder(call, container: route.target.container)
     }
 
-    /// Lets go of the body's bytes.
     mutating func release() {
         bodies.release(held, of: holder)
         held = 0

@@ -14,7 +14,6 @@ package struct WebResponder: HTTPResponder {
 
     let context: WebContext
 
-    /// For one node.
     package init(context: WebContext) { self.context = context }
 
     /// Answers a request; what fails is an answer, too.

@@ -108,7 +108,6 @@ struct BrowserCookie: Hashable, Sendable {
     /// 32 hexadecimal digits.
     let value: String
 
-    /// A new one.
     init() { value = Page.randomHex() }
 
     /// The one of a request's `Cookie` header, if it is there and well-formed.
