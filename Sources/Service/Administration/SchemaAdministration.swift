@@ -228,9 +228,9 @@ package struct SchemaAdministration: Sendable {
     /// How far each index of a schema is built, over all shards.
     private func indexStates(_ key: SchemaKey) async throws(RequestFailure) -> [IndexProgress] {
         // Every shard may hold a part of the container's data.
-        let database = DatabaseKey(
-            container: key.container, environment: key.environment, scope: .private, owner: "")
-        let answers = try await service.attempts.readAll(of: database, by: service.deadline()) { _, schema in
+        let answers = try await service.attempts.readAll(
+            of: DatabaseKey(privateDataOf: "", in: key), by: service.deadline()
+        ) { _, schema in
             .indexes(key, schemaVersion: schema.version)
         }
         var states: [IndexState] = []
@@ -256,32 +256,19 @@ package struct IndexProgress: Hashable, Sendable {
     /// Whether no shard builds the index any more. One that has looked at the last record may still do.
     package private(set) var isReady = true
 
-    private init(_ name: Name) { (type, field, index) = (name.type, name.field, name.index) }
+    private init(of state: IndexState) { (type, field, index) = (state.type, state.field, state.purpose) }
 
     /// What shards say of their indexes, by type, field and index.
     static func sums(of states: [IndexState]) -> [IndexProgress] {
-        var sums: [Name: IndexProgress] = [:]
-        for state in states {
-            let name = Name(type: state.type, field: state.field, index: state.purpose)
-            sums[name, default: IndexProgress(name)].add(state)
-        }
-        return sums.sorted { $0.key < $1.key }.map(\.value)
+        var sums: [IndexProgress: IndexProgress] = [:]
+        for state in states { sums[IndexProgress(of: state), default: IndexProgress(of: state)].add(state) }
+        return sums.values.sorted { ($0.type, $0.field, $0.index) < ($1.type, $1.field, $1.index) }
     }
 
     private mutating func add(_ state: IndexState) {
         done += Int(clamping: state.done)
         total += Int(clamping: state.total)
         isReady = isReady && state.isReady
-    }
-
-    private struct Name: Hashable, Comparable {
-        var type: String
-        var field: String
-        var index: String
-
-        static func < (left: Name, right: Name) -> Bool {
-            (left.type, left.field, left.index) < (right.type, right.field, right.index)
-        }
     }
 }
 

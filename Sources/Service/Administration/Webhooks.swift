@@ -43,13 +43,8 @@ package struct Webhooks: Sendable {
         case dropNewest
     }
 
-    /// A webhook, and its new secret where one was made.
-    package struct Saved: Sendable {
-        /// As it is now.
-        package var webhook: Webhook
-        /// As administrators see it, once.
-        package var secret: String?
-    }
+    /// A webhook as it is now, and its new secret where one was made, as administrators see it, once.
+    package typealias Saved = (webhook: Webhook, secret: String?)
 
     /// Sorted by name.
     package func list() async throws(RequestFailure) -> [Webhook] {
@@ -80,7 +75,7 @@ package struct Webhooks: Sendable {
         var changes = changes
         changes.secret = .rotate
         let secret = try await apply(changes, to: &webhook)
-        return Saved(webhook: try await save(webhook, origin, by: deadline), secret: secret)
+        return (try await save(webhook, origin, by: deadline), secret)
     }
 
     /// Changes one. What is committed after this returns is told of by the new values, or later as for `create`.
@@ -90,7 +85,7 @@ package struct Webhooks: Sendable {
     ) async throws(RequestFailure) -> Saved {
         var webhook = try await webhook(named: name)
         let secret = try await apply(changes, to: &webhook)
-        return Saved(webhook: try await save(webhook, origin, by: deadline), secret: secret)
+        return (try await save(webhook, origin, by: deadline), secret)
     }
 
     private func check(_ url: String, for container: String) async throws(RequestFailure) {
@@ -163,11 +158,11 @@ package struct Webhooks: Sendable {
     private func save(
         _ webhook: Webhook, _ origin: AuditOrigin, by deadline: Deadline
     ) async throws(RequestFailure) -> Webhook {
-        try await service.node.requireWebhooks(in: .directory)
+        try await service.node.require(.webhooks, for: "webhooks need", in: .directory)
         try await service.cluster.change(.webhook(.save(webhook)), origin: origin)
         do throws(RequestFailure) {
             let saved = try await self.webhook(named: webhook.name)
-            try await WebhookSubscriptions(service, saved).save(by: deadline)
+            try await WebhookSubscriptions(service: service, webhook: saved).save(by: deadline)
             return saved
         } catch {
             // The directory has it, and a secret is shown only now: the node that delivers does the rest.

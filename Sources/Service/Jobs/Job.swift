@@ -118,21 +118,6 @@ package struct Job: Hashable, Sendable, WireMessage {
     /// Of an export's result.
     package var bytes: UInt64 = 0
 
-    package init(
-        id: JobID, kind: Kind, container: String, environment: Environment, database: Scope, zone: String,
-        recordType: String, filters: Int, by: String
-    ) {
-        self.id = id
-        self.kind = kind
-        self.container = container
-        self.environment = environment
-        self.database = database
-        self.zone = zone
-        self.recordType = recordType
-        self.filters = filters
-        self.by = by
-    }
-
     /// When it began, in milliseconds since 1970.
     package var began: Int64 { id.uuid.milliseconds }
     /// Until when its result can be fetched, in milliseconds since 1970; nil where there is none.
@@ -255,13 +240,9 @@ struct JobAnswer: Hashable, Sendable, WireMessage {
 
 /// By what right a job goes on: its administrator's role, or their time as a user. It is judged at each step.
 struct JobRight: Sendable {
-    private let access: AdministratorAccess
-    private let acting: ActingCredential?
-
-    init(_ access: AdministratorAccess, as acting: ActingCredential?) {
-        self.access = access
-        self.acting = acting
-    }
+    let access: AdministratorAccess
+    /// Nil where the administrator acts as nobody.
+    let acting: ActingCredential?
 
     /// The job's request for its database, as the one whom `admitted` let in.
     static func request(
@@ -269,7 +250,7 @@ struct JobRight: Sendable {
     ) -> DatabaseRequest {
         let schema = SchemaKey(container: job.container, environment: job.environment)
         return DatabaseRequest(
-            key: DatabaseKey(job.database, of: context.admitted.caller, in: schema),
+            service, key: DatabaseKey(job.database, of: context.admitted.caller, in: schema),
             requester: Requester(context.admitted, requestID: origin.requestID, address: origin.address),
             in: context.directory, deadline: service.deadline())
     }

@@ -51,12 +51,11 @@ package final class JobRunner: Sendable {
     /// - Throws: `TRY_AGAIN_LATER` where there are as many as there may be.
     func take(_ job: Job) throws(RequestFailure) {
         let now = clock.wallMilliseconds
-        let result = state.withLock { state -> Result<Void, RequestFailure> in
+        try state.withLock { state throws(RequestFailure) in
             state.purge(now: now)
             defer { state.dropResults() }
-            return Result { () throws(RequestFailure) in try state.table.begin(job) }
+            try state.table.begin(job)
         }
-        try result.get()
     }
 
     func start(_ run: JobRun) {

@@ -83,7 +83,8 @@ package final class DatabaseQuotas: Sendable {
         let place = EscrowRequests.Place(database: database, shard: shard)
         return try await allotments.ask(need, at: place) { ask in
             do throws(RequestFailure) {
-                return .success(try await QuotaEscrow(self, ask, under: terms, at: place, by: deadline).run())
+                let escrow = QuotaEscrow(quotas: self, ask: ask, terms: terms, place: place, deadline: deadline)
+                return .success(try await escrow.run())
             } catch {
                 return .failure(error)
             }

@@ -58,7 +58,7 @@ package struct DeviceTokens: Sendable {
     ) async throws(RequestFailure) -> String {
         let token = DeviceToken(
             home: device.store.home, id: service.randomBytes(16), environment: environment.rawValue)
-        try await service.node.requireWebhooks(in: token.home.home(in: service))
+        try await service.node.require(.webhooks, for: "webhooks need", in: token.home.home(in: service))
         var row = TokenRow(token: token, version: 0, feeds: [try await feed(of: device)])
         guard try await row.save(in: service) else {
             throw RequestFailure(.internalError, "there is a token of this id")

@@ -43,9 +43,8 @@ package struct Notifications: WatchedFeed {
 
     /// What of the public database the caller may not read any more.
     private var hidden: NotificationLog.Hidden {
-        let key = SchemaKey(container: store.container, environment: store.environment)
-        let database = DatabaseKey(
-            container: store.container, environment: store.environment, scope: .public, owner: DatabaseKey.publicOwner)
+        let key = SchemaKey(of: store.home)
+        let database = DatabaseKey(publicDataIn: key)
         let target = Target(container: store.container, environment: store.environment, needsUser: true)
         let caller = Admission.caller(accountID, for: target, in: service.directory)
         var hidden = NotificationLog.Hidden()

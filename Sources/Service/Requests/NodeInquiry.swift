@@ -54,15 +54,6 @@ extension NodeInquiry: WireUnion {
     }
 }
 
-/// Requests of one node's log.
-struct LoggedRequests: Hashable, Sendable, WireMessage {
-    var entries: [RequestEntry]
-
-    static var blank: Self { LoggedRequests(entries: []) }
-
-    mutating func fields(_ wire: inout WireFields) throws(WireError) { try wire.field(1, &entries) }
-}
-
 /// What one node has of a request: its entry, where the client spoke to it, and what it did for other nodes.
 struct RequestParts: Hashable, Sendable, WireMessage {
     var entry: RequestEntry?
@@ -189,7 +180,7 @@ struct NodeInquiries {
     func answer(to inquiry: NodeInquiry) async -> [UInt8] {
         switch inquiry {
         case .requests(let filter, let before, let limit):
-            LoggedRequests(entries: service.requests.newest(filter, before: before, limit: limit)).encoded()
+            ShardList(service.requests.newest(filter, before: before, limit: limit)).encoded()
         case .request(let id):
             RequestParts(entry: service.requests.entry(of: id), hops: node.router.hops.hops(of: id)).encoded()
         case .following(let filter, let mark, let limit): service.requests.after(mark, filter, limit: limit).encoded()

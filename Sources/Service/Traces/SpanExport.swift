@@ -83,12 +83,7 @@ struct SpanFile {
     let folder: String
     /// Of both files.
     let bytesMax: Int
-    private var open: (file: DiskFile, size: Int)?
-
-    init(folder: String, bytesMax: Int) {
-        self.folder = folder
-        self.bytesMax = bytesMax
-    }
+    var open: (file: DiskFile, size: Int)?
 
     /// Adds a line. A line that is longer than a file may be is an error.
     /// - Throws: `DiskError`; a part of the line may be there then, and the next one begins on a line of its own.

@@ -124,13 +124,8 @@ package struct PreferenceWatch: Sendable {
         }
         try await service.cluster.requireDirectory()
         let session = try await service.accounts.session(of: credentials, service.signer)
-        let admitted: Admitted
-        do throws(ServiceError) {
-            admitted = try Admission.admit(
-                credentials, to: target, in: service.directory, session: session, now: service.now)
-        } catch {
-            throw RequestFailure(error)
-        }
+        let admitted = try relay(
+            Admission.admit(credentials, to: target, in: service.directory, session: session, now: service.now))
         guard admitted.caller.user == store.user else { throw Self.otherUser }
     }
 

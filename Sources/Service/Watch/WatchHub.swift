@@ -141,11 +141,11 @@ package final class WatchHub: Sendable {
     func enter(
         _ store: StoreKey, group: GroupID, isOfNode: Bool = false
     ) throws(RequestFailure) -> WatchTicket {
-        let result = state.withLock { state -> Result<WatchID, WatchRefusal> in
+        let id = try state.withLock { state throws(RequestFailure) in
             do throws(WatchRefusal) {
                 let id = try state.room.enter(store, group: group, isOfNode: isOfNode)
                 state.counts.begun += 1
-                return .success(id)
+                return id
             } catch {
                 switch error {
                 case .tooManyOfUser: state.counts.refusedOfUser += 1
@@ -153,13 +153,10 @@ package final class WatchHub: Sendable {
                 case .tooManyOfContainer: state.counts.refusedOfContainer += 1
                 case .closing: break
                 }
-                return .failure(error)
+                throw RequestFailure(error)
             }
         }
-        switch result {
-        case .success(let id): return WatchTicket(id: id, hub: self)
-        case .failure(let refusal): throw RequestFailure(refusal)
-        }
+        return WatchTicket(id: id, hub: self)
     }
 
     /// Marks the beginning of a look. It finds all changes up to now, so only later ones are kept for the next wait.

@@ -132,14 +132,7 @@ private struct WebhookRun {
     let transport: any WebhookTransport
     var webhook: Webhook
     let logger: Logger
-    private var reader: WebhookReader?
-
-    init(service: RecordService, transport: any WebhookTransport, webhook: Webhook, logger: Logger) {
-        self.service = service
-        self.transport = transport
-        self.webhook = webhook
-        self.logger = logger
-    }
+    var reader: WebhookReader?
 
     /// A webhook of which nothing is heard is looked at so often.
     private static let idleMilliseconds: Int64 = 30_000
@@ -191,7 +184,7 @@ private struct WebhookRun {
         let now = try service.trustedNow()
         var reader = try await loadReader()
         if reader.progress.revision != webhook.revision {
-            try await WebhookSubscriptions(service, webhook).save(by: service.node.deadline())
+            try await WebhookSubscriptions(service: service, webhook: webhook).save(by: service.node.deadline())
             reader.progress.begin(revision: webhook.revision)
             reader.isChanged = true
         }

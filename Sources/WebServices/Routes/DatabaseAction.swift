@@ -81,37 +81,33 @@ enum DatabaseAction: String, CaseIterable, Sendable {
     }
 
     /// - Parameter long: ends what may read much when its client goes away.
-    func respond(
-        to call: DatabaseCall, in service: RecordService, _ long: ClientDisconnect?
-    ) async throws(RequestFailure) -> Reply {
+    func respond(to call: DatabaseCall, _ long: ClientDisconnect?) async throws(RequestFailure) -> Reply {
         if isLongRead, long != nil {
-            return try await long.whileClientStays { () throws(RequestFailure) in
-                try await respond(to: call, in: service, nil)
-            }
+            return try await long.whileClientStays { () throws(RequestFailure) in try await respond(to: call, nil) }
         }
         return switch self {
-        case .modifyRecords: try await RecordRoutes(service: service, call: call).modify()
-        case .lookUpRecords: try await RecordRoutes(service: service, call: call).lookUp()
-        case .queryRecords: try await RecordRoutes(service: service, call: call).query()
-        case .recordVersions: try await RecordRoutes(service: service, call: call).versions()
-        case .recordChanges: try await ChangeRoutes(service: service, call: call).records()
-        case .zoneChanges: try await ChangeRoutes(service: service, call: call).zones()
-        case .databaseChanges: try await ChangeRoutes(service: service, call: call).database()
-        case .zonesChanges: try await ChangeRoutes(service: service, call: call).zoneDictionaries()
-        case .listZones: try await ZoneRoutes(service: service, call: call).list()
-        case .lookUpZones: try await ZoneRoutes(service: service, call: call).lookUp()
-        case .modifyZones: try await ZoneRoutes(service: service, call: call).modify()
-        case .caller: try await UserRoutes(service: service, call: call).caller()
-        case .currentUser: try await UserRoutes(service: service, call: call).current()
-        case .discoverUsers: try await UserRoutes(service: service, call: call).discover()
-        case .lookUpUsersByEmail: try await UserRoutes(service: service, call: call).lookUpByEmail()
-        case .lookUpUsersByID: try await UserRoutes(service: service, call: call).lookUpByID()
-        case .contacts: try UserRoutes(service: service, call: call).contacts()
-        case .uploadAssets: try await AssetRoutes(service: service, call: call).upload()
-        case .rereferenceAssets: try await AssetRoutes(service: service, call: call).rereference()
-        case .listSubscriptions: try await SubscriptionRoutes(service: service, call: call).list()
-        case .lookUpSubscriptions: try await SubscriptionRoutes(service: service, call: call).lookUp()
-        case .modifySubscriptions: try await SubscriptionRoutes(service: service, call: call).modify()
+        case .modifyRecords: try await RecordRoutes(call: call).modify()
+        case .lookUpRecords: try await RecordRoutes(call: call).lookUp()
+        case .queryRecords: try await RecordRoutes(call: call).query()
+        case .recordVersions: try await RecordRoutes(call: call).versions()
+        case .recordChanges: try await ChangeRoutes(call: call).records()
+        case .zoneChanges: try await ChangeRoutes(call: call).zones()
+        case .databaseChanges: try await ChangeRoutes(call: call).database()
+        case .zonesChanges: try await ChangeRoutes(call: call).zoneDictionaries()
+        case .listZones: try await ZoneRoutes(call: call).list()
+        case .lookUpZones: try await ZoneRoutes(call: call).lookUp()
+        case .modifyZones: try await ZoneRoutes(call: call).modify()
+        case .caller: try await UserRoutes(call: call).caller()
+        case .currentUser: try await UserRoutes(call: call).current()
+        case .discoverUsers: try await UserRoutes(call: call).discover()
+        case .lookUpUsersByEmail: try await UserRoutes(call: call).lookUpByEmail()
+        case .lookUpUsersByID: try await UserRoutes(call: call).lookUpByID()
+        case .contacts: try UserRoutes(call: call).contacts()
+        case .uploadAssets: try await AssetRoutes(call: call).upload()
+        case .rereferenceAssets: try await AssetRoutes(call: call).rereference()
+        case .listSubscriptions: try await SubscriptionRoutes(call: call).list()
+        case .lookUpSubscriptions: try await SubscriptionRoutes(call: call).lookUp()
+        case .modifySubscriptions: try await SubscriptionRoutes(call: call).modify()
         case .resolveShares, .acceptShares, .prepareZip: throw .notBuilt(rawValue)
         }
     }

@@ -78,10 +78,9 @@ extension NotificationsRequest {
 
 /// `subscriptions/list`, `subscriptions/lookup` and `subscriptions/modify`.
 struct SubscriptionRoutes {
-    var service: RecordService
-    var call: DatabaseCall
+    let call: DatabaseCall
 
-    private var subscriptions: Subscriptions { Subscriptions(service, call.request) }
+    private var subscriptions: Subscriptions { Subscriptions(call.request) }
 
     /// `GET subscriptions/list`: all of the caller's to this database, by name.
     func list() async throws(RequestFailure) -> Reply {

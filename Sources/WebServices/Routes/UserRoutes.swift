@@ -3,10 +3,9 @@ import Service
 
 /// `users/...`: who the caller is, and who others are as far as they let themselves be found.
 struct UserRoutes {
-    var service: RecordService
-    var call: DatabaseCall
+    let call: DatabaseCall
 
-    private var users: Users { Users(service, call.request) }
+    private var users: Users { Users(call.request) }
 
     /// `GET users/caller`.
     func caller() async throws(RequestFailure) -> Reply {

@@ -193,7 +193,7 @@ extension WebResponder {
     private func respond(
         to asked: DatabaseCall, _ action: DatabaseAction, _ call: WebCall
     ) async throws(RequestFailure) -> Reply {
-        let reply = try await action.respond(to: asked, in: context.service, call.clientDisconnect)
+        let reply = try await action.respond(to: asked, call.clientDisconnect)
         let bytes = reply.body.count + (reply.isAllRefused ? 0 : asked.body.count)
         context.service.usage.carried(bytes, for: asked.request.key, of: asked.request.caller.stampName)
         return reply
@@ -206,7 +206,8 @@ extension WebResponder {
         let schema = SchemaKey(container: route.target.container, environment: route.target.environment)
         let target = DatabaseKey(database, of: admitted.context.admitted.caller, in: schema)
         var request = DatabaseRequest(
-            key: target, requester: admitted.requester, in: admitted.context.directory, deadline: admitted.deadline)
+            service, key: target, requester: admitted.requester, in: admitted.context.directory,
+            deadline: admitted.deadline)
         if let text = call.request.headers[WebCall.idempotencyKey] {
             request.identity = try RequestIdentity(text, body: admitted.body, in: service)
         }
