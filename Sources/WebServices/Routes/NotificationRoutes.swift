@@ -23,19 +23,11 @@ enum NotificationAction: String, CaseIterable, Sendable {
 
 /// `/push/1/{container}/{environment}/changes|watch`: the log of a user's notifications.
 struct NotificationRoutes {
-    private let service: RecordService
-    private let store: StoreKey
-    private let accountID: String
-    private let call: WebCall
-    private let body: [UInt8]
-
-    init(_ service: RecordService, _ call: WebCall, _ admitted: AdmittedCall, _ route: DataRoute) {
-        accountID = admitted.accountID
-        self.service = service
-        store = admitted.store(in: route.target)
-        self.call = call
-        body = admitted.body
-    }
+    let service: RecordService
+    let store: StoreKey
+    let accountID: String
+    let call: WebCall
+    let body: [UInt8]
 
     func respond(
         to action: NotificationAction, by deadline: Deadline,
@@ -153,13 +145,8 @@ enum DeviceTokenAction: String, CaseIterable, Sendable {
 
 /// `/device/1/{container}/{environment}/tokens/create|register`, and the courier's URL.
 struct DeviceTokenRoutes {
-    private let service: RecordService
-    private let call: WebCall
-
-    init(_ context: WebContext, _ call: WebCall) {
-        service = context.service
-        self.call = call
-    }
+    let service: RecordService
+    let call: WebCall
 
     func respond(
         to action: DeviceTokenAction, _ admitted: AdmittedCall, _ route: DataRoute

@@ -10,7 +10,6 @@ struct ByteHolder: Sendable {
     var container: String?
     /// Where the client is.
     var address: ClientAddress
-
 }
 
 extension ByteHolder {

@@ -55,7 +55,7 @@ struct DataRoute: Sendable {
             guard let database = Scope(rawValue: url.segments[4]) else {
                 throw .badRequest("database: 'public', 'private' or 'shared' is expected, not '\(url.segments[4])'")
             }
-            let action = try DatabaseAction(url.segments.dropFirst(5).joined(separator: "/"), method: method)
+            let action = try DatabaseAction.find(url.segments.dropFirst(5).joined(separator: "/"), method: method)
             if database == .shared { throw .notBuilt("the shared database") }
             target.needsUser = database != .public
             self.action = .database(database, action)
@@ -97,7 +97,7 @@ struct DataRoute: Sendable {
     /// As the audit log names it.
     var name: String {
         switch action {
-        case .database(_, let action): action.rawValue
+        case .database(_, let action): action.path
         case .keyValues(let action): "kv/\(action.rawValue)"
         case .notifications(let action): "push/\(action.rawValue)"
         case .deviceTokens(let action): action.rawValue
@@ -179,10 +179,12 @@ extension WebResponder {
                     deadline: admitted.deadline
                 ).respond(to: action) { stream(of: $0, call, route, admitted, limit: $1) }
             case .notifications(let action):
-                return try await NotificationRoutes(context.service, call, admitted, route)
-                    .respond(to: action, by: admitted.deadline) { stream(of: $0, call, route, admitted, limit: $1) }
+                return try await NotificationRoutes(
+                    service: context.service, store: admitted.store(in: route.target), accountID: admitted.accountID,
+                    call: call, body: admitted.body
+                ).respond(to: action, by: admitted.deadline) { stream(of: $0, call, route, admitted, limit: $1) }
             case .deviceTokens(let action):
-                return try await DeviceTokenRoutes(context, call).respond(to: action, admitted, route)
+                return try await DeviceTokenRoutes(service: context.service, call: call).respond(to: action, admitted, route)
             }
         } catch {
             throw refused(error, call, route, notes)

@@ -89,7 +89,7 @@ package struct WebResponder: HTTPResponder {
             headers.leaveOutAccessControl()
             return try console(call)
         case "assets": return try await assets(call, &headers)
-        case "aps": return try await DeviceTokenRoutes(context, call).courier()
+        case "aps": return try await DeviceTokenRoutes(service: context.service, call: call).courier()
         default: break
         }
         guard SignInRequest.isPath(call.url.segments) else {
