@@ -65,7 +65,7 @@ package struct Webhooks: Sendable {
         _ name: String, _ changes: Changes, origin: AuditOrigin, by deadline: Deadline
     ) async throws(RequestFailure) -> Saved {
         guard Webhook.isName(name) else {
-            throw RequestFailure(.badRequest, "name: 1 to 64 letters, digits and any of - _ . are expected")
+            throw .badRequest("name: 1 to 64 letters, digits and any of - _ . are expected")
         }
         _ = try await list()
         let id = service.randomHex(bytes: 8)
@@ -91,14 +91,14 @@ package struct Webhooks: Sendable {
     private func check(_ url: String, for container: String) async throws(RequestFailure) {
         let address = try service.webhooks.settings.address(of: url)
         guard url.utf8.count <= Webhook.urlBytesMax else {
-            throw RequestFailure(.badRequest, "url: at most \(Webhook.urlBytesMax) bytes are expected")
+            throw .badRequest("url: at most \(Webhook.urlBytesMax) bytes are expected")
         }
         let transport = try service.webhooks.requireTransport()
         try await service.webhooks.ask(for: container) { () async throws(RequestFailure) in
             do throws(WebhookFailure) {
                 try await transport.check(address)
             } catch {
-                throw RequestFailure(.badRequest, "url: \(error.reason)")
+                throw .badRequest("url: \(error.reason)")
             }
         }
     }
@@ -112,14 +112,13 @@ package struct Webhooks: Sendable {
         if let types = changes.recordTypes { webhook.recordTypes = try checked(types) }
         if let fields = changes.fields {
             guard fields.count <= Limits.notificationFieldsMax else {
-                throw RequestFailure(.badRequest, "fields: at most \(Limits.notificationFieldsMax) are possible")
+                throw .badRequest("fields: at most \(Limits.notificationFieldsMax) are possible")
             }
             webhook.fields = fields
         }
         if let watchesPrivate = changes.watchesPrivate { webhook.watchesPrivate = watchesPrivate }
         guard webhook.watchesPrivate || !webhook.recordTypes.isEmpty else {
-            throw RequestFailure(
-                .badRequest, "recordTypes, private: a webhook is told of some record types, private databases or both")
+            throw .badRequest("recordTypes, private: a webhook is told of some record types, private databases or both")
         }
         if let isEnabled = changes.isEnabled {
             webhook.state = isEnabled ? .enabled : .disabled(reason: "by an administrator")
@@ -146,11 +145,11 @@ package struct Webhooks: Sendable {
     /// Record types, which the schema must have.
     private func checked(_ types: [String]) throws(RequestFailure) -> [String] {
         guard types.count <= Webhook.recordTypesMax else {
-            throw RequestFailure(.badRequest, "recordTypes: at most \(Webhook.recordTypesMax) are possible")
+            throw .badRequest("recordTypes: at most \(Webhook.recordTypesMax) are possible")
         }
         let known = Set(service.schema(key).schema.types.map(\.name))
         if let unknown = types.first(where: { !known.contains($0) }) {
-            throw RequestFailure(.badRequest, "recordTypes: the schema has no record type '\(unknown)'")
+            throw .badRequest("recordTypes: the schema has no record type '\(unknown)'")
         }
         return Set(types).sorted()
     }

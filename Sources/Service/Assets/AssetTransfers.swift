@@ -24,12 +24,11 @@ package struct AssetTransfers: Sendable {
     ) async throws(RequestFailure) -> Ticket {
         guard let ticket = try await service.requireSecret().ticket(bytes, as: Ticket.self) else {
             try service.failedAuthentications.count(of: address)
-            throw RequestFailure(.accessDenied, "the URL is not one that this cluster gave, or was changed")
+            throw .accessDenied("the URL is not one that this cluster gave, or was changed")
         }
         return try service.judgedByClock { now throws(RequestFailure) in
             if now < ticket.expires { return ticket }
-            throw RequestFailure(
-                .badRequest,
+            throw .badRequest(
                 Ticket.self == AssetUploadTicket.self
                     ? "the upload URL has expired: ask assets/upload for another"
                     : "the download URL has expired: read the record again, which has another",

@@ -35,8 +35,7 @@ package struct Assets: Sendable {
         for (position, token) in form.tokens.enumerated() {
             let bytesMax = UInt64(limits[token.size == nil ? .assetUploadBytes : .assetUploadBytesMax])
             if let size = token.size, size > bytesMax {
-                throw RequestFailure(
-                    .badRequest,
+                throw .badRequest(
                     "tokens[\(position)].size: the file has \(size) bytes, at most \(bytesMax) may be uploaded "
                         + "(\(ContainerLimit.assetUploadBytesMax.rawValue))")
             }

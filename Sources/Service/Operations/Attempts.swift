@@ -44,15 +44,9 @@ enum Tried<Value: Sendable>: Sendable {
 /// Tries operations until they are done: the one place that decides what of a request is tried again. Where a group's
 /// leader is, and that it changed, is the router's business (`Cluster/Routing`).
 struct Attempts: Sendable {
-    private let node: ClusterNode
-    private let cluster: ClusterCalls
-    private let quotas: DatabaseQuotas
-
-    init(on node: ClusterNode, quotas: DatabaseQuotas) {
-        self.node = node
-        self.quotas = quotas
-        cluster = ClusterCalls(of: node)
-    }
+    let node: ClusterNode
+    let cluster: ClusterCalls
+    let quotas: DatabaseQuotas
 
     private static let attemptsMax = 16
 

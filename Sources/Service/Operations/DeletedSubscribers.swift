@@ -182,11 +182,10 @@ extension RecordService {
                 try await clock.sleep(milliseconds: pause)
                 pause = min(pause * 2, Self.pauseMilliseconds.max)
             } catch {
-                throw RequestFailure(ServiceError(.tryAgainLater, "given up", retryAfterSeconds: 1))
+                throw .tryAgain("given up")
             }
             guard !deadline.isOver(at: clock.now) else {
-                throw RequestFailure(
-                    ServiceError(.tryAgainLater, "not every shard knows of them in time", retryAfterSeconds: 1))
+                throw .tryAgain("not every shard knows of them in time")
             }
         }
     }

@@ -74,8 +74,7 @@ package struct DeviceTokens: Sendable {
         let feed = try await feed(of: device)
         try await change(text) { row throws(RequestFailure) in
             guard row.token.environment == environment.rawValue else {
-                throw RequestFailure(
-                    .badRequest, "apnsEnvironment: the token is for '\(row.token.environment)'")
+                throw .badRequest("apnsEnvironment: the token is for '\(row.token.environment)'")
             }
             let place = row.feeds.firstIndex { $0.subscriber == feed.subscriber }
             if let place {
@@ -83,8 +82,7 @@ package struct DeviceTokens: Sendable {
                 row.feeds[place].client = feed.client
             } else {
                 guard row.feeds.count < Self.feedsMax else {
-                    throw RequestFailure(
-                        .badRequest,
+                    throw .badRequest(
                         "apnsToken: it is registered for \(Self.feedsMax) containers, the most there may be")
                 }
                 row.feeds.append(feed)
@@ -110,12 +108,12 @@ package struct DeviceTokens: Sendable {
             try body(&row)
             if try await row.save(in: service) { return }
         }
-        throw RequestFailure(ServiceError.nothingDone("others use the same token"))
+        throw .nothingDone("others use the same token")
     }
 
     private func open(_ text: String) async throws(RequestFailure) -> DeviceToken {
         if let token = DeviceToken(text, openedBy: try await service.requireSecret()) { return token }
-        throw RequestFailure(.badRequest, "apnsToken: it is not one that this server gave")
+        throw .badRequest("apnsToken: it is not one that this server gave")
     }
 
     private func load(_ token: DeviceToken) async throws(RequestFailure) -> TokenRow {
@@ -126,8 +124,7 @@ package struct DeviceTokens: Sendable {
             try await removeDeletedUsers(&row)
             if row.expires > now, !row.feeds.isEmpty { return row }
         }
-        throw RequestFailure(
-            .badRequest, "the token has expired: tokens/create makes another one", details: .expiredURL)
+        throw .badRequest("the token has expired: tokens/create makes another one", details: .expiredURL)
     }
 
     /// The courier's URL needs no sign-in, so what a deleted user would be told of is taken out here.

@@ -86,7 +86,7 @@ package final class WebhookDeliverer: Sendable {
         _ work: () async throws(RequestFailure) -> Value, for container: String, in gate: FairGate, containerMax: Int
     ) async throws(RequestFailure) -> Value {
         guard case .entered = await gate.enter(container: container, containerMax: containerMax) else {
-            throw RequestFailure(ServiceError.nothingDone("this node has too much to deliver"))
+            throw .nothingDone("this node has too much to deliver")
         }
         defer { gate.leave(container: container) }
         return try await work()
@@ -268,12 +268,12 @@ private struct WebhookRun {
             // be long that two deliver.
             try await service.cluster.requireDirectory()
             guard newest == webhook else {
-                throw RequestFailure(ServiceError.nothingDone("the webhook has changed, or another node delivers"))
+                throw .nothingDone("the webhook has changed, or another node delivers")
             }
             let attempt = try await message.send(transport, failures: delivery.failures, in: service)
             // What this node broke off as it stops says nothing of the receiver.
             if Task.isCancelled, !attempt.reason.isEmpty {
-                throw RequestFailure(ServiceError.nothingDone("this node is stopping"))
+                throw .nothingDone("this node is stopping")
             }
             return attempt
         }

@@ -78,9 +78,8 @@ extension ClusterNode {
     /// - Throws: `TRY_AGAIN_LATER` while a feature level is not in force in a group, or that cannot be found out.
     func require(_ level: FeatureLevel, for what: String, in group: GroupID) async throws(RequestFailure) {
         guard await !levels.has(level, in: group) else { return }
-        throw RequestFailure(
-            ServiceError.nothingDone(
-                "\(what) feature level \(level), which comes into force once every node runs this build; see "
-                    + "`zonekeeper cluster status`"))
+        throw .nothingDone(
+            "\(what) feature level \(level), which comes into force once every node runs this build; see "
+                + "`zonekeeper cluster status`")
     }
 }

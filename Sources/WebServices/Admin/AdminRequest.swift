@@ -13,9 +13,6 @@ struct AdminRequest: Sendable {
 
     var method: String { call.request.method.rawValue }
     var url: RequestURL { call.url }
-    /// Where browsers find this node.
-    var serverURL: String { call.origin }
-    var metrics: Metrics { responder.context.metrics }
 
     /// Who asks, as it is at this moment: what goes on for long must not outlive a session or a role.
     func recheck() async throws(RequestFailure) -> AdministratorAccess {

@@ -135,8 +135,7 @@ enum DeviceTokenAction: String, CaseIterable, Sendable {
         guard url.segments.count == 6, url.segments[1] == "1",
             let action = DeviceTokenAction(rawValue: url.segments.dropFirst(4).joined(separator: "/"))
         else {
-            throw RequestFailure(
-                .notFound, "tokens are at /device/1/{container}/{environment}/tokens/{create|register}")
+            throw .notFound("tokens are at /device/1/{container}/{environment}/tokens/{create|register}")
         }
         try RequestFailure.require(method, of: action.methods, for: action.rawValue)
         self = action
@@ -156,8 +155,7 @@ struct DeviceTokenRoutes {
         let device = DeviceTokens.Device(
             store: admitted.store(in: route.target), accountID: admitted.accountID, client: form.clientID ?? ofURL)
         guard let environment = DeviceTokens.PushEnvironment(rawValue: form.environment) else {
-            throw RequestFailure(
-                .badRequest, "apnsEnvironment: 'development' or 'production' is expected, not '\(form.environment)'")
+            throw .badRequest("apnsEnvironment: 'development' or 'production' is expected, not '\(form.environment)'")
         }
         let tokens = DeviceTokens(service)
         let token: String
@@ -165,7 +163,7 @@ struct DeviceTokenRoutes {
         case .create: token = try await tokens.create(device, environment)
         case .register:
             guard let given = form.token else {
-                throw RequestFailure(.badRequest, "apnsToken: a token of tokens/create is expected")
+                throw .badRequest("apnsToken: a token of tokens/create is expected")
             }
             try await tokens.register(given, device, environment)
             token = given
@@ -183,7 +181,7 @@ struct DeviceTokenRoutes {
     func courier() async throws(RequestFailure) -> Reply {
         try RequestFailure.require(call.request.method.rawValue, of: ["GET"], for: "aps")
         guard let token = call.url["tok"], !token.isEmpty else {
-            throw RequestFailure(.badRequest, "tok: a token of tokens/create is expected")
+            throw .badRequest("tok: a token of tokens/create is expected")
         }
         let payload = try await call.clientDisconnect.whileClientStays { [service, call] () throws(RequestFailure) in
             try await DeviceTokens(service).next(token, address: call.address)
