@@ -61,13 +61,11 @@ package struct SchemaAdministration: Sendable {
     package func history(
         of key: SchemaKey, before: UInt64?, limit: Int
     ) async throws(RequestFailure) -> (version: UInt64, kept: [SchemaRevision]) {
-        (try await current(key).version, try await kept(of: key, before: before, limit: limit))
-    }
-
-    private func kept(
-        of key: SchemaKey, before: UInt64?, limit: Int
-    ) async throws(RequestFailure) -> [SchemaRevision] {
-        try await service.accounts.read { try $0.schemaHistory(of: key, before: before, limit: limit) }
+        let version = try await current(key).version
+        return (
+            version,
+            try await service.accounts.read { try $0.schemaHistory(of: key, before: before, limit: limit) }
+        )
     }
 
     /// A version of a schema, as it was.
@@ -75,8 +73,8 @@ package struct SchemaAdministration: Sendable {
     package func version(_ number: UInt64, of key: SchemaKey) async throws(RequestFailure) -> Schema {
         let current = try await current(key)
         if current.version == number { return current.schema }
-        let before = number.addingReportingOverflow(1)
-        let found = try await kept(of: key, before: before.overflow ? nil : before.partialValue, limit: 1).first
+        let before = number == .max ? nil : number + 1
+        let found = try await service.accounts.read { try $0.schemaHistory(of: key, before: before, limit: 1) }.first
         if let found, found.version == number { return found.schema }
         throw .notFound(
             "version \(number) of the \(key.environment.rawValue) schema of '\(key.container)' is not kept: `zonekeeper "

@@ -115,16 +115,9 @@ struct Attempts: Sendable {
                     }
                 }
             }
-            var answers = [Result<ShardAnswer, RequestFailure>?](repeating: nil, count: groups.count)
-            for await (position, answer) in tasks { answers[position] = answer }
-            return answers
+            return await tasks.reduce(into: []) { $0.append($1) }.sorted { $0.0 < $1.0 }
         }
-        var all: [(group: GroupID, answer: ShardAnswer)] = []
-        for (group, answer) in zip(groups, answers) {
-            guard let answer else { throw RequestFailure(.internalError, "a shard was not asked") }
-            all.append((group, try answer.get()))
-        }
-        return all
+        return try answers.map { position, answer throws(RequestFailure) in (groups[position], try answer.get()) }
     }
 
     /// A zone as its shard has it; nil if there is none of the name.

@@ -151,9 +151,7 @@ struct NodeInquiries {
             for (id, question) in questions {
                 tasks.addTask { NodeAnswer(node: id, answer: await ask(question, of: id)) }
             }
-            var answers: [NodeAnswer<Value>] = []
-            for await answer in tasks { answers.append(answer) }
-            return answers.sorted { $0.node < $1.node }
+            return await tasks.reduce(into: []) { $0.append($1) }.sorted { $0.node < $1.node }
         }
     }
 
@@ -222,8 +220,6 @@ package struct NodeHealth: Hashable, Sendable, WireMessage {
     package var replicas: UInt64 = 0
     /// Entries that are committed and not applied here yet, of all groups.
     package var unappliedEntries: UInt64 = 0
-
-    package init() {}
 
     package static var blank: Self { NodeHealth() }
 

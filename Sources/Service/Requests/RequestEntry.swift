@@ -206,8 +206,6 @@ package struct RequestFilter: Hashable, Sendable, WireMessage {
     /// Those that are a part of it.
     package var trace: TraceID?
 
-    package init() {}
-
     package static var blank: Self { RequestFilter() }
 
     package mutating func fields(_ wire: inout WireFields) throws(WireError) {

@@ -244,8 +244,6 @@ package struct TelemetrySums: Hashable, Sendable, WireMessage {
 
     private static let keysMax = 1_000
 
-    package init() {}
-
     package static var blank: Self { TelemetrySums() }
 
     package mutating func fields(_ wire: inout WireFields) throws(WireError) {

@@ -61,7 +61,7 @@ struct RequestRoutes {
 
     private func filter() throws(RequestFailure) -> RequestFilter {
         let url = request.url
-        var filter = RequestFilter()
+        var filter = RequestFilter.blank
         filter.container = url.text("container")
         filter.environment = try url.environment()
         filter.database = try url.one(of: "database", Scope.init)
@@ -136,8 +136,7 @@ extension JSONWriter {
         member("bytesIn", count: entry.bytesIn)
         member("bytesOut", count: entry.bytesOut)
         if !entry.nodes.isEmpty {
-            key("askedNodes")
-            array { writer in for node in entry.nodes { writer.integer(Int64(node)) } }
+            array("askedNodes") { writer in for node in entry.nodes { writer.integer(Int64(node)) } }
         }
         optional("trace", entry.trace?.text)
         if entry.isRefresh { member("refresh", true) }

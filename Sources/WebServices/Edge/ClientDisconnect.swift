@@ -61,9 +61,7 @@ extension ClientDisconnect? {
             task.cancel()
         }.get()
     }
-}
 
-extension ClientDisconnect? {
     /// Writes parts, each once the connection's loop has taken the one before: a writer waits for a full socket, but
     /// not for a loop that seals more slowly than parts come, and they would pile up before it.
     /// - Parameter wrote: called with each part's length.

@@ -117,9 +117,7 @@ struct SubscriptionRoutes {
     }
 
     private func reply(_ members: (inout JSONWriter) -> Void) -> Reply {
-        Reply { writer in
-            writer.array("subscriptions", members)
-        }
+        Reply { $0.array("subscriptions", members) }
     }
 }
 

@@ -94,9 +94,7 @@ struct RecordRoutes {
             writer.raw("records", page.records)
             if let marker = page.continuationMarker { writer.member("continuationMarker", marker) }
             if let token = page.syncToken { writer.member("syncToken", token) }
-            if let explanation = page.explanation {
-                writer.raw("explanation", explanation)
-            }
+            if let explanation = page.explanation { writer.raw("explanation", explanation) }
         }
     }
 }
@@ -111,14 +109,10 @@ struct AssetRoutes {
     func upload() async throws(RequestFailure) -> Reply {
         let uploads = try await assets.uploads(try call.form(AssetsUploadRequest.self))
         return Reply { writer in
-            writer.array("tokens") { writer in
-                for upload in uploads {
-                    writer.object { writer in
-                        writer.member("recordName", upload.recordName)
-                        writer.member("fieldName", upload.fieldName)
-                        writer.member("url", upload.url)
-                    }
-                }
+            writer.list("tokens", uploads) { upload, writer in
+                writer.member("recordName", upload.recordName)
+                writer.member("fieldName", upload.fieldName)
+                writer.member("url", upload.url)
             }
         }
     }

@@ -29,9 +29,7 @@ struct UserRoutes {
         try users.requireUser()
         let form = try call.form(UsersDiscoverRequest.self)
         let identities = try await users.discover(form.lookupInfos)
-        return Reply { writer in
-            writer.array("users") { writer in for identity in identities { writer.identity(identity) } }
-        }
+        return Reply { $0.array("users") { writer in for identity in identities { writer.identity(identity) } } }
     }
 
     /// `POST users/lookup/email`, an older form.
@@ -52,9 +50,7 @@ struct UserRoutes {
     /// is no address book here, so there are none.
     func contacts() throws(RequestFailure) -> Reply {
         try users.requireUser()
-        return Reply { writer in
-            writer.array("users") { _ in }
-        }
+        return Reply { $0.array("users") { _ in } }
     }
 
     private func legacy(

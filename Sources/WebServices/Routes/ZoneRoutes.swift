@@ -11,9 +11,7 @@ struct ZoneRoutes {
     /// `GET zones/list`: every zone of the database, sorted by name; the default zone is always there.
     func list() async throws(RequestFailure) -> Reply {
         let states = try await zones.list()
-        return Reply { writer in
-            writer.array("zones") { writer in for state in states { writer.zone(state, of: call.request) } }
-        }
+        return Reply { $0.array("zones") { writer in for state in states { writer.zone(state, of: call.request) } } }
     }
 
     /// `POST zones/lookup`.
