@@ -50,7 +50,6 @@ package final class RecordService: Sendable {
     /// What is tried again.
     let attempts: Attempts
     let schemaGrowth: SchemaGrowth
-    /// Attempts to sign in or up.
     let signIns = SignInAttempts()
     /// How many requests this node works on at once, shared fairly between containers.
     let gate: FairGate

@@ -52,7 +52,6 @@ package final class DatabaseQuotas: Sendable {
         return (cap, directory.limitsEpoch(of: database.container))
     }
 
-    /// The group that holds a database's ledger.
     func ledgerGroup(of database: DatabaseKey) -> GroupID {
         node.map.group(of: ZoneKey(database: database, name: "_ledger"))
     }

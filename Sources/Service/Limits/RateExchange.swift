@@ -174,7 +174,9 @@ package final class RateExchange: Sendable {
         let request = PeerExchange.Question.rates(reports.map(\.1)).encoded()
         let answer = try? await node.router.confer(
             request, with: group, by: node.deadline(milliseconds: Self.patienceMilliseconds))
-        guard let answer, let grants = try? ShardList<RateGrant>(decoding: answer).elements, grants.count == reports.count else {
+        guard let answer, let grants = try? ShardList<RateGrant>(decoding: answer).elements,
+            grants.count == reports.count
+        else {
             for (limiter, _) in reports { limiter.noteLost(sentAt: sentAt.nanoseconds) }
             return []
         }

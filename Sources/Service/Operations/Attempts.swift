@@ -157,7 +157,9 @@ extension Attempt {
     /// - Throws: `TRY_AGAIN_LATER` while the group's level lacks them, so that no version is missing in between.
     func versionsKept(for request: DatabaseRequest, on group: GroupID) async throws(RequestFailure) -> UInt64 {
         let kept = directory.limits(of: request.key.container).versionsKept
-        if kept > 0 { try await request.service.node.require(.versions, for: "earlier versions of records need", in: group) }
+        if kept > 0 {
+            try await request.service.node.require(.versions, for: "earlier versions of records need", in: group)
+        }
         return UInt64(kept)
     }
 }

@@ -29,7 +29,7 @@ struct AuditRoutes {
             return Reply { writer in
                 writer.list("records", page.records, Self.write)
                 writer.member("moreComing", page.moreComing)
-                if page.moreComing { writer.optional("cursor", integer: page.records.last.map { Int64(clamping: $0.sequence) }) }
+                if page.moreComing, let last = page.records.last { writer.member("cursor", count: last.sequence) }
                 writer.member("firstSequence", count: page.firstSequence)
                 writer.member("firstPreviousHash", Hex.encode(page.firstPreviousHash))
             }

@@ -16,7 +16,6 @@ struct DatabaseCall: Sendable {
     /// What the log of requests is to say of it.
     var note: RequestNote
 
-    /// The request's body as one of the protocol's forms.
     func form<Form: WebRequest>(_: Form.Type) throws(RequestFailure) -> Form { try body.form() }
 }
 
@@ -184,7 +183,8 @@ extension WebResponder {
                     call: call, body: admitted.body
                 ).respond(to: action, by: admitted.deadline) { stream(of: $0, call, route, admitted, limit: $1) }
             case .deviceTokens(let action):
-                return try await DeviceTokenRoutes(service: context.service, call: call).respond(to: action, admitted, route)
+                return try await DeviceTokenRoutes(service: context.service, call: call)
+                    .respond(to: action, admitted, route)
             }
         } catch {
             throw refused(error, call, route, notes)

@@ -112,17 +112,13 @@ package struct WebResponder: HTTPResponder {
     }
 
     private func signIn(_ call: WebCall) async throws(RequestFailure) -> Reply {
-        let headers = call.request.headers
         let holder = ByteHolder(call, container: nil)
         let body = try await context.bodies.read(call.request, bytesMax: SignInRequest.bodyBytesMax, for: holder)
         defer { context.bodies.release(body.count, of: holder) }
         return try await SignInRequest(
             service: context.service,
             signIn: SignIn(context.service, context.providers, requestID: call.uuid, address: call.address),
-            method: call.request.method.rawValue, url: call.url,
-            headers: SignInHeaders(
-                cookie: headers[.cookie], origin: headers[.origin], contentType: headers[.contentType]),
-            body: body, uuid: call.uuid
+            call: call, body: body
         ).respond()
     }
 
