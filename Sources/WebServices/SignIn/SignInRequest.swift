@@ -1,6 +1,7 @@
 import Admission
 import Directory
 import HTTPTypes
+import HummingbirdCore
 import RecordModel
 import Service
 
