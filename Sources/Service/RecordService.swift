@@ -50,7 +50,6 @@ package final class RecordService: Sendable {
     /// What is tried again.
     let attempts: Attempts
     let schemaGrowth: SchemaGrowth
-    /// Attempts to sign in or up.
     let signIns = SignInAttempts()
     /// How many requests this node works on at once, shared fairly between containers.
     let gate: FairGate
@@ -66,12 +65,13 @@ package final class RecordService: Sendable {
         signer = node.settings.encryptionKey.map { SessionSigner(clusterKey: $0) }
         cluster = ClusterCalls(of: node)
         failedAuthentications = FailedAuthentications { node.platform.clock.now.nanoseconds }
-        identification = CallerIdentification(on: node, accounts, signer, failures: failedAuthentications)
+        identification = CallerIdentification(
+            node: node, cluster: cluster, accounts: accounts, signer: signer, failures: failedAuthentications)
         watches = WatchHub(
             platform: node.platform, watchesMax: settings.watchesMax, watchesPerUserMax: settings.watchesPerUserMax)
         follower = StoreFollower(node: node, hub: watches)
         quotas = DatabaseQuotas(on: node, logger: logger)
-        attempts = Attempts(on: node, quotas: quotas)
+        attempts = Attempts(node: node, cluster: cluster, quotas: quotas)
         usage = UsageMeter(on: node, quotas: quotas)
         audit = AuditTrail(platform: node.platform)
         tokenUses = TokenUses(platform: node.platform)

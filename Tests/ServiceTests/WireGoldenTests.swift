@@ -99,7 +99,7 @@ struct WireGoldenTests {
         "QuotaTransfer": QuotaTransfer.self,
         "RankedRecord": RankedRecord.self,
         "RateGrant": RateGrant.self,
-        "RateGrants": RateGrants.self,
+        "RateGrants": ShardList<RateGrant>.self,
         "RateKey": RateKey.self,
         "RateReport": RateReport.self,
         "ReadAnswer": ReadAnswer.self,

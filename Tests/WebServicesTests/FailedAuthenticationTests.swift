@@ -39,7 +39,8 @@ struct FailedAuthenticationTests {
         // By a clock that stands still, so that nothing that was spent comes again.
         let failures = FailedAuthentications { 1_000_000_000 }
         let identification = CallerIdentification(
-            on: service.node, service.accounts, service.signer, failures: failures)
+            node: service.node, cluster: service.cluster, accounts: service.accounts, signer: service.signer,
+            failures: failures)
         let target = Target(container: SignInWorld.container, environment: .development, needsUser: true)
         func identify(_ address: String) async throws -> AdmittedRequest {
             let credentials = Credentials(apiToken: world.apiToken.secret, webAuthToken: "unknown")

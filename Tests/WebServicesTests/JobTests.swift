@@ -161,7 +161,7 @@ struct JobTests {
         let scene = try await Scene(notes: 0)
         let service = scene.world.node.recordService
         let job = Self.deletion(in: .public)
-        let right = JobRight(AdministratorAccess(name: "ci", role: .admin), as: nil)
+        let right = JobRight(access: AdministratorAccess(name: "ci", role: .admin), acting: nil)
         let made = try await scene.world.admin("POST", "tokens", #"{"kind": "administrator", "name": "ci"}"#)
         _ = try await right.admitted(by: service, to: job, writes: true)
         try await scene.world.admin("DELETE", "tokens?id=\(made["id"]?.string ?? "")")
@@ -189,7 +189,8 @@ struct JobTests {
             #"{"container": "\#(Self.container)", "user": "ada", "reason": "ticket 7", "write": true}"#,
             secret: made["secret"]?.string ?? "")
         let access = AdministratorAccess(name: "ci", role: .admin)
-        let right = JobRight(access, as: ActingCredential(id: begun.json["id"]?.string ?? "", access: access))
+        let right = JobRight(
+            access: access, acting: ActingCredential(id: begun.json["id"]?.string ?? "", access: access))
         let (service, job) = (world.node.recordService, Self.deletion(in: .private))
         _ = try await right.admitted(by: service, to: job, writes: true)
         try await world.admin("DELETE", "containers?name=\(Self.container)&confirm=\(Self.container)")

@@ -25,8 +25,8 @@ struct SignInPagesTests {
         page.name = Self.evil
         page.isSignUpOpen = true
         for markup in [
-            text(page.page.reply()), text(ProblemPage(reason: Self.evil, requestID: Self.evil).page.reply()),
-            text(ContinuePage(provider: Self.evil, url: "https://x.example/?a=\"&b='").page.reply()),
+            text(page.page.reply()), text(Page.problem(Self.evil, requestID: Self.evil).reply()),
+            text(Page.goingOn(to: Self.evil, at: "https://x.example/?a=\"&b='").reply()),
             text(
                 ClosingPage(
                     outcome: .signedIn(webAuthToken: Self.evil, name: Self.evil), audience: [Self.evil]

@@ -69,23 +69,18 @@ package struct AccountAdministration: Sendable {
 
     // MARK: Roles
 
-    /// A custom role and the names of those who have it, sorted.
-    package struct Role: Sendable {
-        /// As the schema names it.
-        package var name: String
-        /// Names of users.
-        package var members: [String]
-    }
-
-    /// The custom roles of a schema, sorted; also those that the schema has lost and somebody still has.
-    package func roles(of key: SchemaKey) async throws(RequestFailure) -> [Role] {
+    /// The custom roles of a schema, sorted, also those that the schema has lost and somebody still has; each with the
+    /// names of its users, sorted.
+    package func roles(
+        of key: SchemaKey
+    ) async throws(RequestFailure) -> [(name: String, members: [String])] {
         let directory = try await administration.directory(with: key.container)
         let members = directory.members(container: key.container, environment: key.environment)
         let users = try await service.accounts.read { try $0.names(ofAccounts: members.map(\.accountID)) }
         let names = directory.schema(key).schema.roles.filter { !$0.hasPrefix("_") } + members.map(\.role)
         return Set(names).sorted().map { name in
             let holders = members.filter { $0.$role == Bytewise(name) }.compactMap { users[$0.accountID] }
-            return Role(name: name, members: holders.sorted())
+            return (name, holders.sorted())
         }
     }
 
@@ -123,7 +118,6 @@ package struct AccountAdministration: Sendable {
 
     /// What a user may do with public records of each type of a schema.
     /// - Parameter user: nil: somebody who has not signed in.
-    /// - Returns: the user's roles, sorted, and their rights by type.
     package func rights(
         of user: String?, in key: SchemaKey
     ) async throws(RequestFailure) -> (roles: [String], rights: [Rights]) {
@@ -201,6 +195,5 @@ package struct ProviderAdministration: Sendable {
 }
 
 extension IdentityProvider {
-    /// What its secret is sealed for.
     var secretPurpose: String { "provider/\(name)" }
 }

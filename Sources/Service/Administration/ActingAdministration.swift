@@ -52,7 +52,6 @@ package struct ActingAdministration: Sendable {
         return Entry(id: id, session: session, user: account.name, began: now, isOwn: true)
     }
 
-    /// - Throws: `ACCESS_DENIED` where nobody may act as a user.
     static func minutesAllowed(
         in place: SchemaKey, by directory: DirectorySnapshot
     ) throws(RequestFailure) -> Int64 {
@@ -104,7 +103,6 @@ package struct ActingCredential: Hashable, Sendable {
     /// Who names it.
     package var access: AdministratorAccess
 
-    /// What a request shows.
     package init(id: String, access: AdministratorAccess) {
         self.id = id
         self.access = access

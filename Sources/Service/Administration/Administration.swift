@@ -16,20 +16,24 @@ package struct Administration: Sendable {
     /// Nil where somebody signs in.
     package let caller: AdministratorAccess?
 
-    /// One request's.
     package init(_ service: RecordService, origin: AuditOrigin, caller: AdministratorAccess?) {
         self.service = service
         self.origin = origin
         self.caller = caller
     }
 
-    /// Who asks.
     /// - Throws: `AUTHENTICATION_FAILED` where nobody has signed in.
     package var access: AdministratorAccess {
         get throws(RequestFailure) {
             if let caller { return caller }
             throw .authenticationFailed("an administrator is expected to have signed in")
         }
+    }
+
+    /// Tells the audit log of what no command tells of.
+    func tell(_ action: String, _ subject: String) async throws(RequestFailure) {
+        let event = AuditEvent(origin: origin, action: action, subject: subject)
+        try await service.cluster.enter(DirectoryEntry(nil, events: [event]), by: service.deadline())
     }
 
     /// Has the directory changed, which the audit log tells of, and waits until this node knows it.
@@ -126,15 +130,9 @@ package enum SecretChange: Hashable, Sendable {
 
 /// Tokens: those of apps, of sessions that an administrator begins, and of administrators.
 package struct TokenAdministration: Sendable {
-    /// Some of the tokens, oldest first.
-    package struct Page: Sendable {
-        /// In the order in which they were made.
-        package var tokens: [Token]
-        /// The names of the accounts that sessions are of, by the accounts' ids.
-        package var names: [String: String]
-        /// Where the list goes on.
-        package var next: TokenPosition?
-    }
+    /// Some of the tokens, the oldest first; the names of the accounts that sessions are of, by the accounts' ids; and
+    /// where the list goes on.
+    package typealias Page = (tokens: [Token], names: [String: String], next: TokenPosition?)
 
     let administration: Administration
 
@@ -146,11 +144,10 @@ package struct TokenAdministration: Sendable {
         return try await administration.service.accounts.read { reader in
             let page = try reader.tokens(filter, after: after, limit: limit)
             let names = try reader.names(ofAccounts: page.tokens.compactMap(\.kind.accountID))
-            return Page(tokens: page.tokens, names: names, next: page.next)
+            return (page.tokens, names, page.next)
         }
     }
 
-    /// Makes a token.
     /// - Parameter secret: the one that the administrator gave; nil for a new random one.
     /// - Returns: the token and its secret, which is kept nowhere.
     package func create(
@@ -236,14 +233,16 @@ package struct KeyAdministration: Sendable {
 }
 
 extension DatabaseKey {
-    /// The private database of an account in a container's environment.
     init(privateDataOf account: Account, in key: SchemaKey) {
         self.init(
-            container: key.container, environment: key.environment, scope: .private,
-            owner: Account.userRecordName(accountID: account.id, container: key.container))
+            privateDataOf: Account.userRecordName(accountID: account.id, container: key.container), in: key)
     }
 
-    /// The public database of a container's environment.
+    /// - Parameter user: the record name.
+    init(privateDataOf user: String, in key: SchemaKey) {
+        self.init(container: key.container, environment: key.environment, scope: .private, owner: user)
+    }
+
     init(publicDataIn key: SchemaKey) {
         self.init(
             container: key.container, environment: key.environment, scope: .public, owner: DatabaseKey.publicOwner)

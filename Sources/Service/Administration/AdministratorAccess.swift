@@ -62,10 +62,7 @@ package struct AdministratorAccess: Hashable, Sendable {
     /// Whether the role holds in a container.
     package func covers(_ container: String) -> Bool { containers?.contains(container) ?? true }
 
-    /// - Parameters:
-    ///   - container: what the request names; nil where it names none.
-    ///   - environment: as `container`.
-    ///   - now: milliseconds since 1970.
+    /// - Parameter container: what the request names; nil where it names none.
     /// - Throws: `ACCESS_DENIED` where the need is not met.
     package func require(
         _ need: AdministratorNeed, container: String?, environment: Environment?, now: Int64

@@ -21,7 +21,6 @@ package struct JobAdministration: Sendable {
         /// Nil unless it is an export.
         package var format: Job.Format?
 
-        /// What is wanted, without a format.
         package init(_ kind: Job.Kind, of form: QueryRecordsRequest, _ database: Scope, in key: SchemaKey) {
             self.kind = kind
             self.form = form
@@ -52,17 +51,17 @@ package struct JobAdministration: Sendable {
             zone: wanted.form.zoneID.name, recordType: wanted.form.query.recordType,
             filters: wanted.form.query.filters.count, by: access.actor)
         job.format = wanted.format
-        let right = JobRight(access, as: acting)
+        let right = JobRight(access: access, acting: acting)
         let context = try await right.admitted(by: service, to: job, writes: job.kind == .delete)
         job.user = context.admitted.caller.user ?? ""
         let request = JobRight.request(of: job, by: context, administration.origin, in: service)
         _ = try request.zone(wanted.form.zoneID)
-        _ = try await request.judge(in: service) { attempt throws(ServiceError) in
+        _ = try await request.judge { attempt throws(ServiceError) in
             try request.resolved(wanted.form, schema: attempt.schema.schema)
         }
         try service.jobs.take(job)
         do throws(RequestFailure) {
-            try await tell("job.\(job.kind.rawValue)", job)
+            try await administration.tell("job.\(job.kind.rawValue)", job.subject)
         } catch {
             service.jobs.change(job.id) { $0.phase = .failed }
             _ = await service.jobs.answer(.cancel(job.id), in: service)
@@ -73,15 +72,8 @@ package struct JobAdministration: Sendable {
         return job
     }
 
-    private func tell(_ action: String, _ job: Job) async throws(RequestFailure) {
-        let event = AuditEvent(origin: administration.origin, action: action, subject: job.subject)
-        try await service.cluster.enter(DirectoryEntry(nil, events: [event]), by: service.deadline())
-    }
-
     /// The jobs that all nodes remember and the administrator may see, the newest first.
-    /// - Parameters:
-    ///   - container: of which they are; nil: of all.
-    ///   - environment: as `container`.
+    /// - Parameter container: of which they are; nil: of all.
     package func list(
         of container: String?, _ environment: Environment?
     ) async throws(RequestFailure) -> (jobs: [Job], nodes: [RequestAdministration.AskedNode]) {
@@ -159,7 +151,7 @@ package struct JobAdministration: Sendable {
                 AdministratorNeed(.admin, .container), container: job.container, environment: job.environment,
                 now: service.now)
         }
-        try await tell("job.cancel", job)
+        try await administration.tell("job.cancel", job.subject)
         return try visible(try await ask(.cancel(id), of: id)?.jobs.first ?? shown)
     }
 

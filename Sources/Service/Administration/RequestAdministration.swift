@@ -12,25 +12,8 @@ package struct RequestAdministration: Sendable {
     /// A request, and the node that its client spoke to.
     package typealias Request = (entry: RequestEntry, node: UInt64)
 
-    /// Some of the log.
-    package struct Page: Sendable {
-        /// The newest first.
-        package var requests: [Request]
-        /// Where the log goes on; nil where this is all that the nodes have.
-        package var next: UUIDv7?
-        /// All that were asked.
-        package var nodes: [AskedNode]
-    }
-
-    /// One request, and its way through the nodes.
-    package struct Way: Sendable {
-        /// What the node has that its client spoke to.
-        package var request: Request
-        /// What other nodes did for it, by time.
-        package var hops: [Hop]
-        /// All that were asked.
-        package var nodes: [AskedNode]
-    }
+    /// Some of the log, the newest first, and where it goes on; nil where this is all that the nodes have.
+    package typealias Page = (requests: [Request], next: UUIDv7?, nodes: [AskedNode])
 
     /// What a node did as the leader of a group.
     package struct Hop: Sendable {
@@ -74,19 +57,20 @@ package struct RequestAdministration: Sendable {
         _ filter: RequestFilter, before: UUIDv7?, limit: Int, of node: UInt64?
     ) async throws(RequestFailure) -> Page {
         let filter = try visible(filter)
-        let asked: [NodeAnswer<LoggedRequests>] = await NodeInquiries(service: service).askAll(
+        let asked: [NodeAnswer<ShardList<RequestEntry>>] = await NodeInquiries(service: service).askAll(
             .requests(filter, before: before, limit: limit + 1), only: node)
-        let all = asked.flatMap { answer in (answer.value?.entries ?? []).map { (entry: $0, node: answer.node) } }
+        let all = asked.flatMap { answer in (answer.value?.elements ?? []).map { (entry: $0, node: answer.node) } }
             .sorted { $0.entry.id > $1.entry.id }
         let requests = Array(all.prefix(limit))
-        return Page(
-            requests: requests, next: all.count > limit ? requests.last?.entry.id : nil,
-            nodes: asked.map { ($0.node, $0.problem) })
+        let next = all.count > limit ? requests.last?.entry.id : nil
+        return (requests, next, asked.map { ($0.node, $0.problem) })
     }
 
-    /// One request, with what each node has of it.
+    /// One request, and what other nodes did for it, by time.
     /// - Throws: `NOT_FOUND` where no node that answers knows it, or the administrator may not see it.
-    package func way(of id: UUIDv7) async throws(RequestFailure) -> Way {
+    package func way(
+        of id: UUIDv7
+    ) async throws(RequestFailure) -> (request: Request, hops: [Hop], nodes: [AskedNode]) {
         let visible = try visible(RequestFilter())
         let answers: [NodeAnswer<RequestParts>] = await NodeInquiries(service: service).askAll(.request(id))
         let missing = answers.filter { $0.problem != nil }.map { "node \($0.node)" }
@@ -100,9 +84,9 @@ package struct RequestAdministration: Sendable {
                     + doubt)
         }
         let hops = answers.flatMap { answer in (answer.value?.hops ?? []).map { Hop($0, on: answer.node) } }
-        return Way(
-            request: (entry, found.node), hops: hops.sorted { $0.time < $1.time },
-            nodes: answers.map { ($0.node, $0.problem) })
+        return (
+            (entry, found.node), hops.sorted { $0.time < $1.time }, answers.map { ($0.node, $0.problem) }
+        )
     }
 
     /// What requests came to over a range.
@@ -157,9 +141,7 @@ package struct RequestFollowing: Sendable {
     /// How long it waits between two looks.
     package static let lookMilliseconds: UInt64 = 500
 
-    /// - Parameters:
-    ///   - filter: what is wanted of the log.
-    ///   - marks: where an earlier following ended; empty: begins now.
+    /// - Parameter marks: where an earlier following ended; empty: begins now.
     package init(_ administration: Administration, _ filter: RequestFilter, marks: [UInt64: FollowedRequests.Mark]) {
         self.administration = administration
         self.filter = filter

@@ -18,7 +18,6 @@ package struct SchemaAdministration: Sendable {
         /// The version that the schema must have; nil: any.
         package var expectedVersion: UInt64?
 
-        /// None of them.
         package init() {}
     }
 
@@ -62,13 +61,11 @@ package struct SchemaAdministration: Sendable {
     package func history(
         of key: SchemaKey, before: UInt64?, limit: Int
     ) async throws(RequestFailure) -> (version: UInt64, kept: [SchemaRevision]) {
-        (try await current(key).version, try await kept(of: key, before: before, limit: limit))
-    }
-
-    private func kept(
-        of key: SchemaKey, before: UInt64?, limit: Int
-    ) async throws(RequestFailure) -> [SchemaRevision] {
-        try await service.accounts.read { try $0.schemaHistory(of: key, before: before, limit: limit) }
+        let version = try await current(key).version
+        return (
+            version,
+            try await service.accounts.read { try $0.schemaHistory(of: key, before: before, limit: limit) }
+        )
     }
 
     /// A version of a schema, as it was.
@@ -76,8 +73,8 @@ package struct SchemaAdministration: Sendable {
     package func version(_ number: UInt64, of key: SchemaKey) async throws(RequestFailure) -> Schema {
         let current = try await current(key)
         if current.version == number { return current.schema }
-        let before = number.addingReportingOverflow(1)
-        let found = try await kept(of: key, before: before.overflow ? nil : before.partialValue, limit: 1).first
+        let before = number == .max ? nil : number + 1
+        let found = try await service.accounts.read { try $0.schemaHistory(of: key, before: before, limit: 1) }.first
         if let found, found.version == number { return found.schema }
         throw .notFound(
             "version \(number) of the \(key.environment.rawValue) schema of '\(key.container)' is not kept: `zonekeeper "
@@ -229,9 +226,9 @@ package struct SchemaAdministration: Sendable {
     /// How far each index of a schema is built, over all shards.
     private func indexStates(_ key: SchemaKey) async throws(RequestFailure) -> [IndexProgress] {
         // Every shard may hold a part of the container's data.
-        let database = DatabaseKey(
-            container: key.container, environment: key.environment, scope: .private, owner: "")
-        let answers = try await service.attempts.readAll(of: database, by: service.deadline()) { _, schema in
+        let answers = try await service.attempts.readAll(
+            of: DatabaseKey(privateDataOf: "", in: key), by: service.deadline()
+        ) { _, schema in
             .indexes(key, schemaVersion: schema.version)
         }
         var states: [IndexState] = []
@@ -257,32 +254,19 @@ package struct IndexProgress: Hashable, Sendable {
     /// Whether no shard builds the index any more. One that has looked at the last record may still do.
     package private(set) var isReady = true
 
-    private init(_ name: Name) { (type, field, index) = (name.type, name.field, name.index) }
+    private init(of state: IndexState) { (type, field, index) = (state.type, state.field, state.purpose) }
 
     /// What shards say of their indexes, by type, field and index.
     static func sums(of states: [IndexState]) -> [IndexProgress] {
-        var sums: [Name: IndexProgress] = [:]
-        for state in states {
-            let name = Name(type: state.type, field: state.field, index: state.purpose)
-            sums[name, default: IndexProgress(name)].add(state)
-        }
-        return sums.sorted { $0.key < $1.key }.map(\.value)
+        var sums: [IndexProgress: IndexProgress] = [:]
+        for state in states { sums[IndexProgress(of: state), default: IndexProgress(of: state)].add(state) }
+        return sums.values.sorted { ($0.type, $0.field, $0.index) < ($1.type, $1.field, $1.index) }
     }
 
     private mutating func add(_ state: IndexState) {
         done += Int(clamping: state.done)
         total += Int(clamping: state.total)
         isReady = isReady && state.isReady
-    }
-
-    private struct Name: Hashable, Comparable {
-        var type: String
-        var field: String
-        var index: String
-
-        static func < (left: Name, right: Name) -> Bool {
-            (left.type, left.field, left.index) < (right.type, right.field, right.index)
-        }
     }
 }
 

@@ -136,7 +136,7 @@ package struct SubscriptionAdministration: Sendable {
             let users = try await users(
                 of: key, on: group, after: last, limit: Self.subscribersMax - examined, by: deadline)
             for user in users {
-                let database = database(of: user, in: key)
+                let database = DatabaseKey(privateDataOf: user, in: key)
                 if !database.isOfWebhook {
                     let found = try await subscriptions(of: database, by: deadline)
                     page.subscribers.append(Subscriber(recordName: user, subscriptions: found))
@@ -165,16 +165,12 @@ package struct SubscriptionAdministration: Sendable {
     private func named(_ page: Page, in key: SchemaKey) async throws(RequestFailure) -> Page {
         try await service.cluster.refreshDirectory()
         let names = try await service.accounts.names(
-            ofOwners: page.subscribers.map { database(of: $0.recordName, in: key) })
+            ofOwners: page.subscribers.map { DatabaseKey(privateDataOf: $0.recordName, in: key) })
         var page = page
         for place in page.subscribers.indices {
             page.subscribers[place].name = names[page.subscribers[place].recordName]
         }
         return page
-    }
-
-    private func database(of user: String, in key: SchemaKey) -> DatabaseKey {
-        DatabaseKey(container: key.container, environment: key.environment, scope: .private, owner: user)
     }
 
     private func subscriptions(
@@ -218,8 +214,7 @@ package struct SubscriptionAdministration: Sendable {
         if found.isEmpty { throw .notFound("'\(user)' has no subscription '\(id)' to the \(scope.rawValue) database") }
         let subject =
             "\(AuditText.id(id)) of user \(AuditText.id(user)) in \(key.container) \(key.environment.rawValue)"
-        let event = AuditEvent(origin: administration.origin, action: action, subject: subject)
-        try await service.cluster.enter(DirectoryEntry(nil, events: [event]), by: service.deadline())
+        try await administration.tell(action, subject)
         return subscriber
     }
 }

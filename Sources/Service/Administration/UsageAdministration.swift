@@ -66,12 +66,12 @@ package struct UsageAdministration: Sendable {
     private func transfer(
         of key: SchemaKey, in directory: DirectorySnapshot
     ) async throws(RequestFailure) -> (month: UInt64, bytes: Int64, limit: Int64) {
-        let ledger = try await service.quotas.ledger(of: DatabaseKey(publicDataIn: key), by: service.deadline())
+        let database = DatabaseKey(publicDataIn: key)
+        let ledger = try await service.quotas.ledger(of: database, by: service.deadline())
         let month = QuotaTransfer.month(of: service.now)
         return (
             month, ledger.transferMonth == month ? Int64(clamping: ledger.transferBytes) : 0,
-            directory.limits(of: key.container).transferBytesPerMonth(
-                users: directory.userCount(of: key.container))
+            ContainerUsage.transferLimit(of: database, in: directory)
         )
     }
 }

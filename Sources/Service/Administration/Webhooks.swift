@@ -11,7 +11,6 @@ package struct Webhooks: Sendable {
     private let service: RecordService
     private let key: SchemaKey
 
-    /// Those of one container's environment.
     package init(_ service: RecordService, _ key: SchemaKey) {
         self.service = service
         self.key = key
@@ -31,7 +30,6 @@ package struct Webhooks: Sendable {
         package var isEnabled: Bool?
         /// What becomes of its secrets.
         package var secret: SecretChange?
-        /// None.
         package init() {}
     }
 
@@ -45,13 +43,8 @@ package struct Webhooks: Sendable {
         case dropNewest
     }
 
-    /// A webhook, and its new secret where one was made.
-    package struct Saved: Sendable {
-        /// As it is now.
-        package var webhook: Webhook
-        /// As administrators see it, once.
-        package var secret: String?
-    }
+    /// A webhook as it is now, and its new secret where one was made, as administrators see it, once.
+    package typealias Saved = (webhook: Webhook, secret: String?)
 
     /// Sorted by name.
     package func list() async throws(RequestFailure) -> [Webhook] {
@@ -72,7 +65,7 @@ package struct Webhooks: Sendable {
         _ name: String, _ changes: Changes, origin: AuditOrigin, by deadline: Deadline
     ) async throws(RequestFailure) -> Saved {
         guard Webhook.isName(name) else {
-            throw RequestFailure(.badRequest, "name: 1 to 64 letters, digits and any of - _ . are expected")
+            throw .badRequest("name: 1 to 64 letters, digits and any of - _ . are expected")
         }
         _ = try await list()
         let id = service.randomHex(bytes: 8)
@@ -82,7 +75,7 @@ package struct Webhooks: Sendable {
         var changes = changes
         changes.secret = .rotate
         let secret = try await apply(changes, to: &webhook)
-        return Saved(webhook: try await save(webhook, origin, by: deadline), secret: secret)
+        return (try await save(webhook, origin, by: deadline), secret)
     }
 
     /// Changes one. What is committed after this returns is told of by the new values, or later as for `create`.
@@ -92,20 +85,20 @@ package struct Webhooks: Sendable {
     ) async throws(RequestFailure) -> Saved {
         var webhook = try await webhook(named: name)
         let secret = try await apply(changes, to: &webhook)
-        return Saved(webhook: try await save(webhook, origin, by: deadline), secret: secret)
+        return (try await save(webhook, origin, by: deadline), secret)
     }
 
     private func check(_ url: String, for container: String) async throws(RequestFailure) {
         let address = try service.webhooks.settings.address(of: url)
         guard url.utf8.count <= Webhook.urlBytesMax else {
-            throw RequestFailure(.badRequest, "url: at most \(Webhook.urlBytesMax) bytes are expected")
+            throw .badRequest("url: at most \(Webhook.urlBytesMax) bytes are expected")
         }
         let transport = try service.webhooks.requireTransport()
         try await service.webhooks.ask(for: container) { () async throws(RequestFailure) in
             do throws(WebhookFailure) {
                 try await transport.check(address)
             } catch {
-                throw RequestFailure(.badRequest, "url: \(error.reason)")
+                throw .badRequest("url: \(error.reason)")
             }
         }
     }
@@ -119,14 +112,13 @@ package struct Webhooks: Sendable {
         if let types = changes.recordTypes { webhook.recordTypes = try checked(types) }
         if let fields = changes.fields {
             guard fields.count <= Limits.notificationFieldsMax else {
-                throw RequestFailure(.badRequest, "fields: at most \(Limits.notificationFieldsMax) are possible")
+                throw .badRequest("fields: at most \(Limits.notificationFieldsMax) are possible")
             }
             webhook.fields = fields
         }
         if let watchesPrivate = changes.watchesPrivate { webhook.watchesPrivate = watchesPrivate }
         guard webhook.watchesPrivate || !webhook.recordTypes.isEmpty else {
-            throw RequestFailure(
-                .badRequest, "recordTypes, private: a webhook is told of some record types, private databases or both")
+            throw .badRequest("recordTypes, private: a webhook is told of some record types, private databases or both")
         }
         if let isEnabled = changes.isEnabled {
             webhook.state = isEnabled ? .enabled : .disabled(reason: "by an administrator")
@@ -153,11 +145,11 @@ package struct Webhooks: Sendable {
     /// Record types, which the schema must have.
     private func checked(_ types: [String]) throws(RequestFailure) -> [String] {
         guard types.count <= Webhook.recordTypesMax else {
-            throw RequestFailure(.badRequest, "recordTypes: at most \(Webhook.recordTypesMax) are possible")
+            throw .badRequest("recordTypes: at most \(Webhook.recordTypesMax) are possible")
         }
         let known = Set(service.schema(key).schema.types.map(\.name))
         if let unknown = types.first(where: { !known.contains($0) }) {
-            throw RequestFailure(.badRequest, "recordTypes: the schema has no record type '\(unknown)'")
+            throw .badRequest("recordTypes: the schema has no record type '\(unknown)'")
         }
         return Set(types).sorted()
     }
@@ -165,11 +157,11 @@ package struct Webhooks: Sendable {
     private func save(
         _ webhook: Webhook, _ origin: AuditOrigin, by deadline: Deadline
     ) async throws(RequestFailure) -> Webhook {
-        try await service.node.requireWebhooks(in: .directory)
+        try await service.node.require(.webhooks, for: "webhooks need", in: .directory)
         try await service.cluster.change(.webhook(.save(webhook)), origin: origin)
         do throws(RequestFailure) {
             let saved = try await self.webhook(named: webhook.name)
-            try await WebhookSubscriptions(service, saved).save(by: deadline)
+            try await WebhookSubscriptions(service: service, webhook: saved).save(by: deadline)
             return saved
         } catch {
             // The directory has it, and a secret is shown only now: the node that delivers does the rest.

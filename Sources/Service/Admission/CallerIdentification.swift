@@ -6,22 +6,11 @@ import RecordModel
 
 /// Finds out who asks.
 package struct CallerIdentification: Sendable {
-    private let node: ClusterNode
-    private let cluster: ClusterCalls
-    private let accounts: Accounts
-    private let signer: SessionSigner?
-    private let failures: FailedAuthentications
-
-    /// - Parameters:
-    ///   - signer: opens web auth tokens; nil on a node without an encryption key.
-    ///   - failures: counts requests whose credentials were wrong.
-    init(on node: ClusterNode, _ accounts: Accounts, _ signer: SessionSigner?, failures: FailedAuthentications) {
-        self.node = node
-        cluster = ClusterCalls(of: node)
-        self.accounts = accounts
-        self.signer = signer
-        self.failures = failures
-    }
+    let node: ClusterNode
+    let cluster: ClusterCalls
+    let accounts: Accounts
+    let signer: SessionSigner?
+    let failures: FailedAuthentications
 
     /// The name of the administrator whose own token has a secret; nil where there is none. As with other tokens, it
     /// works on every node as soon as it was made, and on none once it is revoked.

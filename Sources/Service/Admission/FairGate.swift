@@ -5,9 +5,7 @@ import Synchronization
 
 /// Why a request was not let in.
 package enum GateRefusal: String, Hashable, Sendable {
-    /// Too many requests of this container wait already.
     case containerQueueFull
-    /// Too many requests wait already.
     case nodeQueueFull
     /// The request went away while it waited.
     case cancelled

@@ -94,7 +94,6 @@ package struct Requester: Sendable {
         self.address = address
     }
 
-    /// Who asks, for the audit log.
     func origin(at time: Int64) -> AuditOrigin {
         AuditOrigin(actor: admitted.actor, requestID: requestID, address: address ?? "", time: time)
     }

@@ -32,10 +32,9 @@ final class AssetSaving: Sendable {
 
     /// Reads what the records have whose operations send back what they read.
     init(
-        _ operations: [(RecordOperation, String)], in zone: ZoneKey, _ service: RecordService,
-        _ request: DatabaseRequest
+        _ operations: [(RecordOperation, String)], in zone: ZoneKey, _ request: DatabaseRequest
     ) async throws(RequestFailure) {
-        self.service = service
+        service = request.service
         self.zone = zone
         user = request.caller.stampName
         deadline = request.deadline
@@ -54,7 +53,7 @@ final class AssetSaving: Sendable {
             let fields = fields.filter { !$0.value.isEmpty }
             if !fields.isEmpty { kept.append(KeptAssets(recordName: name, fields: fields)) }
         }
-        present = kept.isEmpty ? PresentAssets() : try await Assets(service, request).present(kept, in: zone, secret)
+        present = kept.isEmpty ? PresentAssets() : try await Assets(request).present(kept, in: zone, secret)
     }
 
     /// The fields of an operation that have asset dictionaries, and the checksums of those that lack a receipt.
@@ -71,7 +70,6 @@ final class AssetSaving: Sendable {
         return fields
     }
 
-    /// Finds the files of one operation's values.
     func resolver(of operation: RecordOperation, name: String) -> AssetResolver {
         AssetResolver { [self] (input, field) throws(AssetFault) in
             guard let text = input.receipt else {

@@ -12,13 +12,10 @@ import Synchronization
 package struct AssetTransfers: Sendable {
     private let service: RecordService
 
-    /// By this node.
     package init(_ service: RecordService) { self.service = service }
 
     /// What a URL is for.
-    /// - Parameters:
-    ///   - bytes: the URL's; nil where it has none.
-    ///   - address: the client's, whose forged URLs are counted.
+    /// - Parameter address: the client's, whose forged URLs are counted.
     /// - Throws: `ACCESS_DENIED` where this cluster did not make it, `THROTTLED` where the address sent too many such,
     ///   `BAD_REQUEST` with `expiredURL` once its time is over, `TRY_AGAIN_LATER` where the node's clock cannot tell
     ///   that.
@@ -27,12 +24,11 @@ package struct AssetTransfers: Sendable {
     ) async throws(RequestFailure) -> Ticket {
         guard let ticket = try await service.requireSecret().ticket(bytes, as: Ticket.self) else {
             try service.failedAuthentications.count(of: address)
-            throw RequestFailure(.accessDenied, "the URL is not one that this cluster gave, or was changed")
+            throw .accessDenied("the URL is not one that this cluster gave, or was changed")
         }
         return try service.judgedByClock { now throws(RequestFailure) in
             if now < ticket.expires { return ticket }
-            throw RequestFailure(
-                .badRequest,
+            throw .badRequest(
                 Ticket.self == AssetUploadTicket.self
                     ? "the upload URL has expired: ask assets/upload for another"
                     : "the download URL has expired: read the record again, which has another",
@@ -41,7 +37,6 @@ package struct AssetTransfers: Sendable {
     }
 
     /// Begins an upload, whose container's rate it spends.
-    /// - Parameter notes: gets what is left of the rate.
     /// - Throws: what keeps the upload from beginning; nothing of it is left then.
     package func receive(
         _ ticket: AssetUploadTicket, _ notes: inout RequestNotes

@@ -8,29 +8,17 @@ import RecordStore
 
 /// What gives the right to upload files for records of a database, or to save those of records again.
 package struct Assets: Sendable {
-    private let service: RecordService
     private let request: DatabaseRequest
+    private var service: RecordService { request.service }
 
-    /// For one request.
-    package init(_ service: RecordService, _ request: DatabaseRequest) {
-        self.service = service
-        self.request = request
-    }
+    package init(_ request: DatabaseRequest) { self.request = request }
 
-    /// Where the file of a record's field is to be uploaded.
-    package struct Upload: Sendable {
-        /// The record that has the file.
-        package var recordName: String
-        /// The field, or list of files, it is about.
-        package var fieldName: String
-        /// Good for 15 minutes.
-        package var url: String
-    }
-
-    /// A URL for each token, in their order.
+    /// A URL for each token, in their order, by which the file of a record's field is uploaded within 15 minutes.
     /// - Throws: `BAD_REQUEST` for a field that is not of type ASSET, or a file that is too large; `ACCESS_DENIED`
     ///   where the caller could save no record with it; `ZONE_NOT_FOUND`.
-    package func uploads(_ form: AssetsUploadRequest) async throws(RequestFailure) -> [Upload] {
+    package func uploads(
+        _ form: AssetsUploadRequest
+    ) async throws(RequestFailure) -> [(recordName: String, fieldName: String, url: String)] {
         let zone = try request.zone(form.zoneID)
         let secret = try await service.requireSecret()
         if !zone.isDefault, try await service.attempts.zoneState(zone, by: request.deadline) == nil {
@@ -38,17 +26,16 @@ package struct Assets: Sendable {
         }
         try await service.usage.requireTransfer(
             for: request.key, of: request.caller.stampName, in: request.directory, by: request.deadline)
-        try await request.judge(in: service) { attempt throws(ServiceError) in
+        try await request.judge { attempt throws(ServiceError) in
             if let fault = fault(form.tokens, attempt) { throw fault }
         }
         let limits = request.directory.limits(of: request.key.container)
         let expires = try service.trustedNow() + AssetUploadTicket.lifeMilliseconds
-        var uploads: [Upload] = []
+        var uploads: [(recordName: String, fieldName: String, url: String)] = []
         for (position, token) in form.tokens.enumerated() {
             let bytesMax = UInt64(limits[token.size == nil ? .assetUploadBytes : .assetUploadBytesMax])
             if let size = token.size, size > bytesMax {
-                throw RequestFailure(
-                    .badRequest,
+                throw .badRequest(
                     "tokens[\(position)].size: the file has \(size) bytes, at most \(bytesMax) may be uploaded "
                         + "(\(ContainerLimit.assetUploadBytesMax.rawValue))")
             }
@@ -56,9 +43,10 @@ package struct Assets: Sendable {
                 zone: zone, recordType: token.recordType, field: token.fieldName,
                 uploader: request.caller.stampName, bytesMax: token.size ?? bytesMax, expires: expires)
             uploads.append(
-                Upload(
-                    recordName: token.recordName ?? service.newID().text, fieldName: token.fieldName,
-                    url: AssetURL.upload(ticket, secret, origin: request.origin)))
+                (
+                    token.recordName ?? service.newID().text, token.fieldName,
+                    AssetURL.upload(ticket, secret, origin: request.origin)
+                ))
         }
         return uploads
     }
@@ -115,12 +103,9 @@ package struct Assets: Sendable {
             expires: try service.trustedNow() + AssetReceipt.lifeMilliseconds)
         let found = try await read(
             form.assets.map { ($0.recordName, [$0.fieldName]) }, in: try request.zone(form.zoneID), receipts)
-        let denials = found.count { $0["serverErrorCode"]?.string == ErrorCode.accessDenied.rawValue }
-        if denials > 0 {
-            service.audit.refused(
-                request.requester.origin(at: service.now), in: request.key.container, action: "assets/rereference",
-                subject: request.subject, count: denials)
-        }
+        request.auditDenials(
+            "assets/rereference",
+            count: found.count { $0["serverErrorCode"]?.string == ErrorCode.accessDenied.rawValue })
         return zip(form.assets, found).map { item, record in
             if let text = record["serverErrorCode"]?.string, let code = ErrorCode(rawValue: text) {
                 return .failed(
@@ -141,9 +126,7 @@ package struct Assets: Sendable {
     private func read(
         _ records: [(name: String, fields: [String])], in zone: ZoneKey, _ assets: ShardRead.AssetRendering
     ) async throws(RequestFailure) -> [JSONValue] {
-        let answer = try await service.attempts.read(
-            request.schemaKey, in: request.directory, from: service.node.map.group(of: zone), by: request.deadline
-        ) { schema in
+        let answer = try await request.read(zone) { schema in
             .lookup(
                 ShardRead.RecordLookup(
                     zone: zone, schemaVersion: schema.version, caller: request.caller,
@@ -245,11 +228,18 @@ extension RecordModification {
 
 extension DatabaseRequest {
     /// How the records of an answer are rendered, and what becomes of their assets: who may read a record gets URLs.
-    func rendering(desiredKeys: [String]?, numbersAsStrings: Bool, now: Int64) -> ShardRead.Rendering {
+    func rendering(desiredKeys: [String]?, numbersAsStrings: Bool) -> ShardRead.Rendering {
         var rendering = ShardRead.Rendering(
             desiredKeys: desiredKeys, numbersAsStrings: numbersAsStrings,
-            assets: .links(origin: origin, expires: now + AssetDownloadTicket.lifeMilliseconds))
+            assets: .links(origin: origin, expires: service.now + AssetDownloadTicket.lifeMilliseconds))
         rendering.leavesSealed = requester.admitted.isActing
         return rendering
+    }
+
+    /// Tells the audit log of what was refused for lack of permission.
+    func auditDenials(_ action: String, count: Int = 1) {
+        guard count > 0 else { return }
+        service.audit.refused(
+            requester.origin(at: service.now), in: key.container, action: action, subject: subject, count: count)
     }
 }

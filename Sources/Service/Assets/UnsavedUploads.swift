@@ -77,7 +77,6 @@ package final class UnsavedUploads: Sendable {
         return own < placesMax / (taken >= placesMax / 2 ? 4 : 2)
     }
 
-    /// - Returns: what a file of so many bytes counts for.
     private static func counted(_ size: UInt64) -> Int64 { max(Int64(clamping: size), bytesMin) }
 
     /// Begins an upload; `end` must follow.
@@ -85,26 +84,24 @@ package final class UnsavedUploads: Sendable {
     /// - Throws: `THROTTLED` where the user or the container has too many under way, `QUOTA_EXCEEDED` where too much is
     ///   not saved.
     func begin(_ owner: Owner, limit: Int64, now: Int64) throws(RequestFailure) {
-        let refusal = state.withLock { state -> RequestFailure? in
+        try state.withLock { state throws(RequestFailure) in
             var account = state.account(of: owner)
             for (asset, expires) in account.files where expires <= now { account.remove(asset) }
             defer { state.accounts[owner] = account }
             let open = state.open[owner.container] ?? 0
             guard Self.mayTake(another: account.open, of: containerOpenMax, taken: open) else {
-                return open < containerOpenMax
+                throw open < containerOpenMax
                     ? Self.tooMany(account.open, of: "user") : Self.tooMany(open, of: "container")
             }
             guard Self.mayTake(another: open, of: openMax, taken: state.openInAll) else {
-                return Self.tooMany(open, of: "container")
+                throw Self.tooMany(open, of: "container")
             }
-            if account.bytes + Self.bytesMin > limit { return Self.tooMuch(limit) }
+            if account.bytes + Self.bytesMin > limit { throw Self.tooMuch(limit) }
             state.open[owner.container] = open + 1
             state.openInAll += 1
             account.open += 1
             account.bytes += Self.bytesMin
-            return nil
         }
-        if let refusal { throw refusal }
     }
 
     /// What a user has under way on this node, or has sent to any node and saved in no record.
@@ -125,15 +122,12 @@ package final class UnsavedUploads: Sendable {
     /// - Throws: `QUOTA_EXCEEDED` where too much would be unsaved.
     func grow(_ owner: Owner, by bytes: Int, to size: UInt64, limit: Int64) throws(RequestFailure) {
         let growth = Self.counted(size) - Self.counted(size - UInt64(bytes))
-        let isWithin = state.withLock { state in
-            guard (state.accounts[owner]?.bytes ?? 0) + growth <= limit else { return false }
+        try state.withLock { state throws(RequestFailure) in
+            guard (state.accounts[owner]?.bytes ?? 0) + growth <= limit else { throw Self.tooMuch(limit) }
             state.accounts[owner]?.bytes += growth
-            return true
         }
-        guard isWithin else { throw Self.tooMuch(limit) }
     }
 
-    /// Ends an upload of so many bytes.
     func end(_ owner: Owner, size: UInt64) {
         state.withLock { state in
             let open = (state.open[owner.container] ?? 0) - 1

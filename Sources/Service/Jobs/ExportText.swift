@@ -26,7 +26,6 @@ package struct ExportText: Sendable {
     /// What comes after the last one.
     var end: [UInt8] { format == .json ? Array("\n]\n".utf8) : [] }
 
-    /// The records of a page.
     /// - Parameter records: as answers have them, numbers as strings.
     mutating func page(_ records: [JSONValue]) -> [UInt8] {
         var bytes: [UInt8] = []

@@ -13,7 +13,6 @@ package struct JobID: Hashable, Sendable, WireMessage {
     /// With the time at which the job began, by the node's clock.
     package var uuid: UUIDv7
 
-    /// A node and a time.
     package init(node: UInt64, uuid: UUIDv7) {
         self.node = node
         self.uuid = uuid
@@ -118,22 +117,6 @@ package struct Job: Hashable, Sendable, WireMessage {
     package var format: Format?
     /// Of an export's result.
     package var bytes: UInt64 = 0
-
-    /// A job that begins.
-    package init(
-        id: JobID, kind: Kind, container: String, environment: Environment, database: Scope, zone: String,
-        recordType: String, filters: Int, by: String
-    ) {
-        self.id = id
-        self.kind = kind
-        self.container = container
-        self.environment = environment
-        self.database = database
-        self.zone = zone
-        self.recordType = recordType
-        self.filters = filters
-        self.by = by
-    }
 
     /// When it began, in milliseconds since 1970.
     package var began: Int64 { id.uuid.milliseconds }
@@ -257,13 +240,9 @@ struct JobAnswer: Hashable, Sendable, WireMessage {
 
 /// By what right a job goes on: its administrator's role, or their time as a user. It is judged at each step.
 struct JobRight: Sendable {
-    private let access: AdministratorAccess
-    private let acting: ActingCredential?
-
-    init(_ access: AdministratorAccess, as acting: ActingCredential?) {
-        self.access = access
-        self.acting = acting
-    }
+    let access: AdministratorAccess
+    /// Nil where the administrator acts as nobody.
+    let acting: ActingCredential?
 
     /// The job's request for its database, as the one whom `admitted` let in.
     static func request(
@@ -271,7 +250,7 @@ struct JobRight: Sendable {
     ) -> DatabaseRequest {
         let schema = SchemaKey(container: job.container, environment: job.environment)
         return DatabaseRequest(
-            key: DatabaseKey(job.database, of: context.admitted.caller, in: schema),
+            service, key: DatabaseKey(job.database, of: context.admitted.caller, in: schema),
             requester: Requester(context.admitted, requestID: origin.requestID, address: origin.address),
             in: context.directory, deadline: service.deadline())
     }

@@ -17,7 +17,6 @@ struct JobRun: Sendable {
     let right: JobRight
     /// Who began it, for the audit log.
     let origin: AuditOrigin
-    /// The query.
     let form: QueryRecordsRequest
 
     private var jobs: JobRunner { service.jobs }
@@ -70,7 +69,7 @@ struct JobRun: Sendable {
         repeat {
             let began = clock.now
             let page = try await step { [form] request throws(RequestFailure) in
-                try await RecordQueries(service, request).query(form)
+                try await RecordQueries(request).query(form)
             }
             try await pause(since: began)
             switch job.kind {
@@ -170,7 +169,7 @@ extension JobRun {
         let result = try await step { request throws(RequestFailure) in
             var request = request
             request.identity = identity
-            return try await RecordModification(service, request).run(changes)
+            return try await RecordModification(request).run(changes)
         }
         var (deleted, left, problem): (UInt64, UInt64, Job.Problem?) = (0, 0, nil)
         for (name, outcome) in result.items {

@@ -51,15 +51,13 @@ package final class JobRunner: Sendable {
     /// - Throws: `TRY_AGAIN_LATER` where there are as many as there may be.
     func take(_ job: Job) throws(RequestFailure) {
         let now = clock.wallMilliseconds
-        let result = state.withLock { state -> Result<Void, RequestFailure> in
+        try state.withLock { state throws(RequestFailure) in
             state.purge(now: now)
             defer { state.dropResults() }
-            return Result { () throws(RequestFailure) in try state.table.begin(job) }
+            try state.table.begin(job)
         }
-        try result.get()
     }
 
-    /// Does the work of a job that was taken.
     func start(_ run: JobRun) {
         let service = run.service
         let id = run.job.id
@@ -88,7 +86,6 @@ package final class JobRunner: Sendable {
 
     // MARK: What a job tells of itself
 
-    /// Whether a job is to go on.
     func goesOn(_ id: JobID) -> Bool {
         state.withLock { !$0.isStopped && !$0.cancelled.contains(id) && $0.table[id] != nil }
     }
@@ -96,17 +93,14 @@ package final class JobRunner: Sendable {
     /// Whether the node is stopping, so that nothing is to be told any more.
     var isStopped: Bool { state.withLock(\.isStopped) }
 
-    /// Notes how far a job is.
     func change(_ id: JobID, _ change: (inout Job) -> Void) { state.withLock { $0.table.change(id, change) } }
 
-    /// Keeps the file that an export writes.
     func keep(_ file: ScratchFile, of id: JobID, readBy right: JobRight) {
         state.withLock { $0.results[id] = (file, right) }
     }
 
     // MARK: What is asked
 
-    /// Answers any node's question.
     func answer(_ inquiry: JobInquiry, in service: RecordService) async -> JobAnswer {
         let now = clock.wallMilliseconds
         state.withLock { $0.purge(now: now) }
@@ -194,7 +188,6 @@ struct JobTable: Sendable {
 
     subscript(id: JobID) -> Job? { jobs.first { $0.id == id } }
 
-    /// Changes a job that is remembered.
     mutating func change(_ id: JobID, _ change: (inout Job) -> Void) {
         if let place = jobs.firstIndex(where: { $0.id == id }) { change(&jobs[place]) }
     }

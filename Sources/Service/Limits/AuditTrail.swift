@@ -178,7 +178,6 @@ struct RefusalTally: Sendable {
     /// Events that could not be written.
     private var returned: [AuditEvent] = []
 
-    /// Notes a refusal.
     mutating func add(_ origin: AuditOrigin, in container: String, action: String, subject: String, count: UInt64) {
         budget.begin(at: origin.time)
         let asker = HourlyBudget.Asker(actor: origin.actor, container: container)

@@ -52,12 +52,10 @@ package final class DatabaseQuotas: Sendable {
         return (cap, directory.limitsEpoch(of: database.container))
     }
 
-    /// The group that holds a database's ledger.
     func ledgerGroup(of database: DatabaseKey) -> GroupID {
         node.map.group(of: ZoneKey(database: database, name: "_ledger"))
     }
 
-    /// Has a quota command applied.
     func submit(
         _ command: QuotaCommand, to group: GroupID, by deadline: Deadline
     ) async throws(RequestFailure) -> QuotaOutcome {
@@ -84,7 +82,8 @@ package final class DatabaseQuotas: Sendable {
         let place = EscrowRequests.Place(database: database, shard: shard)
         return try await allotments.ask(need, at: place) { ask in
             do throws(RequestFailure) {
-                return .success(try await QuotaEscrow(self, ask, under: terms, at: place, by: deadline).run())
+                let escrow = QuotaEscrow(quotas: self, ask: ask, terms: terms, place: place, deadline: deadline)
+                return .success(try await escrow.run())
             } catch {
                 return .failure(error)
             }
@@ -108,7 +107,6 @@ package final class DatabaseQuotas: Sendable {
         return try unpacked(answer.bytes, as: UsagePage.self).databases.first
     }
 
-    /// Whether a group is one of the map's.
     func isShard(_ group: GroupID) -> Bool { node.map.groups.contains(group) }
 
     /// Logs that a database comes near its quota: once a level and node, and again where it was farther from it

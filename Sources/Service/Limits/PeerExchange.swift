@@ -73,7 +73,7 @@ package final class PeerExchange: NodeServices {
         _ request: [UInt8], as leadership: Leadership, reply: @escaping @Sendable ([UInt8]) -> Void
     ) {
         switch try? Question(decoding: request) {
-        case .rates(let reports)?: reply(RateGrants(rates.grants(for: reports, as: leadership)).encoded())
+        case .rates(let reports)?: reply(ShardList(rates.grants(for: reports, as: leadership)).encoded())
         case .signature(let signature, let nonce)?:
             // By a clock that is wrong nobody can say; another node leads in a moment.
             let verdict =

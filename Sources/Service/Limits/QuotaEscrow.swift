@@ -5,26 +5,12 @@ import Synchronization
 
 /// Brings a shard what it lacks of a database's quota: from the ledger, or from the other shards by way of the ledger.
 struct QuotaEscrow {
-    private let quotas: DatabaseQuotas
-    private let ask: EscrowRequests.Ask
-    private let database: DatabaseKey
-    private let shard: GroupID
-    private let cap: QuotaAmounts
-    private let epoch: UInt64
-    private let deadline: Deadline
-
-    init(
-        _ quotas: DatabaseQuotas, _ ask: EscrowRequests.Ask, under terms: QuotaTerms, at place: EscrowRequests.Place,
-        by deadline: Deadline
-    ) {
-        self.quotas = quotas
-        self.ask = ask
-        database = place.database
-        shard = place.shard
-        cap = terms.limit
-        epoch = terms.epoch
-        self.deadline = deadline
-    }
+    let quotas: DatabaseQuotas
+    let ask: EscrowRequests.Ask
+    let terms: QuotaTerms
+    let place: EscrowRequests.Place
+    let deadline: Deadline
+    private var database: DatabaseKey { place.database }
 
     /// What the ledger answered.
     private struct Grant {
@@ -38,16 +24,16 @@ struct QuotaEscrow {
         var (received, returned) = (ask.need.received, ask.need.returned)
         if ask.need.holdsVoid {
             // What is void would stay taken where the ledger does not hear that it came back.
-            (received, returned) = try await release(at: shard)
+            (received, returned) = try await release(at: place.shard)
         }
         let need = ask.need.need
         let asked = request(received, returned)
-        var plenty = Self.chunk(of: cap)
+        var plenty = Self.chunk(of: terms.limit)
         // Most records have no assets.
         if need.assets == 0 { plenty.assets = 0 }
         var grant = try await submit(asked(ask.sum + plenty, need))
         if !grant.isEnough, try await reclaim(need) { grant = try await submit(asked(ask.sum, need)) }
-        quotas.warn(database, cap: cap, free: grant.free)
+        quotas.warn(database, cap: terms.limit, free: grant.free)
         if grant.isEnough {
             try await credit(grant)
             return true
@@ -70,8 +56,8 @@ struct QuotaEscrow {
     ) -> (_ want: QuotaAmounts, _ need: QuotaAmounts) -> QuotaGrant {
         { want, need in
             QuotaGrant(
-                ledger: database, shard: shard.rawValue, want: want, need: need, received: received,
-                returned: returned, cap: cap, epoch: epoch, time: quotas.now)
+                ledger: database, shard: place.shard.rawValue, want: want, need: need, received: received,
+                returned: returned, cap: terms.limit, epoch: terms.epoch, time: quotas.now)
         }
     }
 
@@ -85,8 +71,9 @@ struct QuotaEscrow {
 
     private func credit(_ grant: Grant) async throws(RequestFailure) {
         let credit = QuotaCredit(
-            database: database, cumulative: grant.cumulative, epoch: epoch, overdrawn: QuotaParts(below: grant.free))
-        _ = try await quotas.submit(.credit(credit), to: shard, by: deadline)
+            database: database, cumulative: grant.cumulative, epoch: terms.epoch,
+            overdrawn: QuotaParts(below: grant.free))
+        _ = try await quotas.submit(.credit(credit), to: place.shard, by: deadline)
     }
 
     /// Has a shard give back what it does not use.
@@ -106,7 +93,7 @@ struct QuotaEscrow {
     private func reclaim(_ need: QuotaAmounts) async throws(RequestFailure) -> Bool {
         let others = try await quotas.ledger(of: database, by: deadline).shares.filter { share in
             let shard = GroupID(share.shard)
-            return shard != self.shard && share.granted != share.returned && quotas.isShard(shard)
+            return shard != place.shard && share.granted != share.returned && quotas.isShard(shard)
         }
         if others.isEmpty { return false }
         return try await withTaskGroup(of: Result<Bool, RequestFailure>.self) { tasks in

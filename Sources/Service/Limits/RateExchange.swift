@@ -43,8 +43,7 @@ package final class RateExchange: Sendable {
 
     /// The group whose leader keeps a container's ledger.
     package static func group(of container: String, in map: ClusterMap) -> GroupID {
-        let database = DatabaseKey(
-            container: container, environment: .production, scope: .public, owner: DatabaseKey.publicOwner)
+        let database = DatabaseKey(publicDataIn: SchemaKey(container: container, environment: .production))
         return map.group(of: ZoneKey(database: database, name: "_rates"))
     }
 
@@ -175,7 +174,9 @@ package final class RateExchange: Sendable {
         let request = PeerExchange.Question.rates(reports.map(\.1)).encoded()
         let answer = try? await node.router.confer(
             request, with: group, by: node.deadline(milliseconds: Self.patienceMilliseconds))
-        guard let answer, let grants = try? RateGrants(decoding: answer).items, grants.count == reports.count else {
+        guard let answer, let grants = try? ShardList<RateGrant>(decoding: answer).elements,
+            grants.count == reports.count
+        else {
             for (limiter, _) in reports { limiter.noteLost(sentAt: sentAt.nanoseconds) }
             return []
         }
@@ -240,18 +241,5 @@ extension RateExchange {
         let now = clock.now.nanoseconds
         limiters.limiter(key, now: now).charge(
             UInt64(tokens), to: admitted.debtor, limit: Self.limit(of: key, in: request.directory), now: now)
-    }
-}
-
-/// A ledger's answer: a grant for each report, in their order.
-struct RateGrants: Hashable, Sendable, WireMessage {
-    var items: [RateGrant]
-
-    init(_ items: [RateGrant]) { self.items = items }
-
-    static var blank: Self { RateGrants([]) }
-
-    mutating func fields(_ wire: inout WireFields) throws(WireError) {
-        try wire.field(1, &items)
     }
 }

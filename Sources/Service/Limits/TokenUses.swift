@@ -18,7 +18,6 @@ package final class TokenUses: Sendable {
 
     init(platform: any NodePlatform) { work = PeriodicTask(platform: platform) }
 
-    /// A request came with a token or a key.
     func note(_ admitted: Admitted, in directory: DirectorySnapshot, now: Int64) {
         if let token = admitted.apiToken { note(token.id, token.lastUsed, now: now) }
         if let id = admitted.keyID, let key = directory.serverKey(id: id) { note(id, key.lastUsed, now: now) }

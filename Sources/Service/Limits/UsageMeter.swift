@@ -66,7 +66,6 @@ package final class UsageMeter: Sendable {
         return limit == ContainerLimit.unlimited ? limit : limit / 4 / Int64(max(1, node.map.nodes.count))
     }
 
-    /// Bytes that callers without a session carried through this node in this month.
     private func strangersTransfer(of database: DatabaseKey) -> Int64 {
         let month = month
         return counts.withLock { counts in

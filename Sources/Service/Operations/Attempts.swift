@@ -44,15 +44,9 @@ enum Tried<Value: Sendable>: Sendable {
 /// Tries operations until they are done: the one place that decides what of a request is tried again. Where a group's
 /// leader is, and that it changed, is the router's business (`Cluster/Routing`).
 struct Attempts: Sendable {
-    private let node: ClusterNode
-    private let cluster: ClusterCalls
-    private let quotas: DatabaseQuotas
-
-    init(on node: ClusterNode, quotas: DatabaseQuotas) {
-        self.node = node
-        self.quotas = quotas
-        cluster = ClusterCalls(of: node)
-    }
+    let node: ClusterNode
+    let cluster: ClusterCalls
+    let quotas: DatabaseQuotas
 
     private static let attemptsMax = 16
 
@@ -121,16 +115,9 @@ struct Attempts: Sendable {
                     }
                 }
             }
-            var answers = [Result<ShardAnswer, RequestFailure>?](repeating: nil, count: groups.count)
-            for await (position, answer) in tasks { answers[position] = answer }
-            return answers
+            return await tasks.reduce(into: []) { $0.append($1) }.sorted { $0.0 < $1.0 }
         }
-        var all: [(group: GroupID, answer: ShardAnswer)] = []
-        for (group, answer) in zip(groups, answers) {
-            guard let answer else { throw RequestFailure(.internalError, "a shard was not asked") }
-            all.append((group, try answer.get()))
-        }
-        return all
+        return try answers.map { position, answer throws(RequestFailure) in (groups[position], try answer.get()) }
     }
 
     /// A zone as its shard has it; nil if there is none of the name.
@@ -161,18 +148,18 @@ struct Attempts: Sendable {
 
 extension Attempt {
     /// What a command that may grow says of its database's quota.
-    func quotaTerms(of database: DatabaseKey, in service: RecordService) -> QuotaTerms {
-        let (cap, epoch) = service.quotas.quota(of: database, in: directory)
+    func quotaTerms(of request: DatabaseRequest) -> QuotaTerms {
+        let (cap, epoch) = request.service.quotas.quota(of: request.key, in: directory)
         return QuotaTerms(epoch: epoch, isFinal: isOverQuota, limit: cap)
     }
 
-    /// How many earlier versions of each record a command leaves in a container.
+    /// How many earlier versions of each record a command leaves in the container.
     /// - Throws: `TRY_AGAIN_LATER` while the group's level lacks them, so that no version is missing in between.
-    func versionsKept(
-        in container: String, on group: GroupID, _ service: RecordService
-    ) async throws(RequestFailure) -> UInt64 {
-        let kept = directory.limits(of: container).versionsKept
-        if kept > 0 { try await service.node.require(.versions, for: "earlier versions of records need", in: group) }
+    func versionsKept(for request: DatabaseRequest, on group: GroupID) async throws(RequestFailure) -> UInt64 {
+        let kept = directory.limits(of: request.key.container).versionsKept
+        if kept > 0 {
+            try await request.service.node.require(.versions, for: "earlier versions of records need", in: group)
+        }
         return UInt64(kept)
     }
 }
@@ -181,17 +168,12 @@ extension Tried<RecordOutcome> {
     /// What came of a command that is submitted once.
     /// - Parameter terms: those that the command carries.
     init(
-        _ command: RecordCommand, _ terms: QuotaTerms? = nil, of request: DatabaseRequest, on group: GroupID,
-        in service: RecordService
+        _ command: RecordCommand, _ terms: QuotaTerms? = nil, of request: DatabaseRequest, on group: GroupID
     ) async throws(RequestFailure) {
-        switch try await service.cluster.submit(
-            .record(command), to: group, by: request.deadline, as: RecordOutcome.self)
-        {
+        switch try await request.service.cluster.submit(.record(command), to: group, by: request.deadline) {
         case .needsSchema(let installed): self = .needsSchema(installed: installed, group)
         case .needsAllotment(let need):
-            guard let terms else {
-                throw .otherAnswer
-            }
+            guard let terms else { throw .otherAnswer }
             self = .needsAllotment(need, terms, request.key, group)
         case let outcome: self = .done(outcome)
         }
@@ -199,12 +181,27 @@ extension Tried<RecordOutcome> {
 }
 
 extension DatabaseRequest {
+    /// Tries an operation until it is done.
+    /// - Throws: as `Attempts.run`.
+    func attempt<Value: Sendable>(
+        _ operation: (Attempt) async throws(RequestFailure) -> Tried<Value>
+    ) async throws(RequestFailure) -> Value {
+        try await service.attempts.run(under: schemaKey, in: directory, by: deadline, operation)
+    }
+
+    /// Asks a zone's shard under the schema that the node knows.
+    func read(
+        _ zone: ZoneKey, _ read: (VersionedSchema) throws(ServiceError) -> ShardRead
+    ) async throws(RequestFailure) -> ShardAnswer {
+        try await service.attempts.read(
+            schemaKey, in: directory, from: service.node.map.group(of: zone), by: deadline, read)
+    }
+
     /// Judges the request by the schema that the node knows; a fault is believed under the newest schema only.
     func judge<Value: Sendable>(
-        in service: RecordService, _ judge: (Attempt) throws(ServiceError) -> Value
+        _ judge: (Attempt) throws(ServiceError) -> Value
     ) async throws(RequestFailure) -> Value {
-        try await service.attempts.run(under: schemaKey, in: directory, by: deadline) {
-            attempt throws(RequestFailure) in
+        try await attempt { attempt throws(RequestFailure) in
             do throws(ServiceError) { return .done(try judge(attempt)) } catch { return .fault(RequestFailure(error)) }
         }
     }
@@ -213,13 +210,11 @@ extension DatabaseRequest {
     /// - Parameter command: makes it for a schema and terms.
     /// - Returns: the outcome, never `needsSchema` or `needsAllotment`.
     func submitGrowing(
-        to group: GroupID, in service: RecordService, _ command: (VersionedSchema, QuotaTerms) -> ModifyRecords
+        to group: GroupID, _ command: (VersionedSchema, QuotaTerms) -> ModifyRecords
     ) async throws(RequestFailure) -> RecordOutcome {
-        try await service.attempts.run(under: schemaKey, in: directory, by: deadline) {
-            attempt throws(RequestFailure) in
-            let terms = attempt.quotaTerms(of: key, in: service)
-            return try await Tried(
-                .modifyRecords(command(attempt.schema, terms)), terms, of: self, on: group, in: service)
+        try await attempt { attempt throws(RequestFailure) in
+            let terms = attempt.quotaTerms(of: self)
+            return try await Tried(.modifyRecords(command(attempt.schema, terms)), terms, of: self, on: group)
         }
     }
 }

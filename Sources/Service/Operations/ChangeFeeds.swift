@@ -7,13 +7,10 @@ import Wire
 
 /// What became of the records and zones of one database since a token.
 package struct ChangeFeeds: Sendable {
-    private let service: RecordService
     private let request: DatabaseRequest
+    private var service: RecordService { request.service }
 
-    package init(_ service: RecordService, _ request: DatabaseRequest) {
-        self.service = service
-        self.request = request
-    }
+    package init(_ request: DatabaseRequest) { self.request = request }
 
     /// A page of a zone's feed.
     package struct ZonePage: Sendable {
@@ -41,15 +38,12 @@ package struct ChangeFeeds: Sendable {
     package func zone(_ item: RecordChangesRequest) async throws(RequestFailure) -> ZonePage {
         let zone = try request.zone(item.zoneID)
         let token = try await SealedPosition.zone.open(item.syncToken, in: service)
-        let page = try await service.attempts.read(
-            request.schemaKey, in: request.directory, from: service.node.map.group(of: zone), by: request.deadline
-        ) { schema in
+        let page = try await request.read(zone) { schema in
             .zoneChanges(
                 ZoneChangesRequest(
                     zone: zone, schemaVersion: schema.version, caller: request.caller, token: token,
                     limit: item.resultsLimit, isReverse: item.isReverse, recordTypes: item.desiredRecordTypes),
-                request.rendering(
-                    desiredKeys: item.desiredKeys, numbersAsStrings: item.numbersAsStrings, now: service.now))
+                request.rendering(desiredKeys: item.desiredKeys, numbersAsStrings: item.numbersAsStrings))
         }
         return ZonePage(
             records: page.bytes, count: page.count, hasMore: page.hasMore,

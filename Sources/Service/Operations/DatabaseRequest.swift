@@ -18,6 +18,8 @@ extension DatabaseKey {
 
 /// A request for one database: who asks, by when, and what is remembered of it.
 package struct DatabaseRequest: Sendable {
+    /// That of the node that was asked.
+    package let service: RecordService
     /// The database that is read or changed; a request may name its zones only.
     package var key: DatabaseKey
     /// The caller with their credential, the request's id and the client's address.
@@ -35,7 +37,11 @@ package struct DatabaseRequest: Sendable {
     /// The device that asks, as it names itself; nil where it does not.
     package var clientID: String?
 
-    package init(key: DatabaseKey, requester: Requester, in directory: DirectorySnapshot, deadline: Deadline) {
+    package init(
+        _ service: RecordService, key: DatabaseKey, requester: Requester, in directory: DirectorySnapshot,
+        deadline: Deadline
+    ) {
+        self.service = service
         self.key = key
         self.requester = requester
         self.directory = directory
@@ -86,15 +92,15 @@ package struct DatabaseRequest: Sendable {
     }
 
     /// The token that a request wants to have of its zone; nil where it wants none or the zone has none.
-    func currentToken(of zone: ZoneKey, in service: RecordService) async throws(RequestFailure) -> String? {
+    func currentToken(of zone: ZoneKey) async throws(RequestFailure) -> String? {
         guard wantsSyncToken, zone.isAtomic, let state = try await service.attempts.zoneState(zone, by: deadline) else {
             return nil
         }
-        return token(of: state, in: service)
+        return token(of: state)
     }
 
     /// The token of a zone of this database as it is now; nil where it has no feed.
-    package func token(of state: ZoneState, in service: RecordService) -> String? {
+    package func token(of state: ZoneState) -> String? {
         let zone = ZoneKey(database: key, name: state.name)
         guard zone.isAtomic else { return nil }
         return SealedPosition.zone.text(of: ZoneToken.current(zone, state), in: service)
@@ -122,7 +128,6 @@ package struct RequestIdentity: Hashable, Sendable {
     private static let aheadMillisecondsMax: Int64 = 3_600_000
 
     /// The 16 bytes of an `Idempotency-Key`.
-    /// - Throws: `BAD_REQUEST`, as `init`.
     static func key(_ text: String, now: Int64) throws(RequestFailure) -> [UInt8] {
         guard let uuid = UUIDv7(text) else {
             throw RequestFailure(

@@ -10,22 +10,21 @@ import Wire
 /// Every shard answers in the same total order and says of each record where in it the record stands, as bytes; the
 /// merge compares bytes. The marker is the position of the page's last record, which any shard can go on from.
 struct DatabaseWideQuery {
-    var service: RecordService
-    var request: DatabaseRequest
-    var form: QueryRecordsRequest
+    let request: DatabaseRequest
+    let form: QueryRecordsRequest
+    private var service: RecordService { request.service }
 
     func page() async throws(RequestFailure) -> RecordQueries.Page {
         if form.explains {
             throw .badRequest("explain: a query over one zone can be explained; name one in zoneID")
         }
-        let hash = try await request.judge(in: service) { attempt throws(ServiceError) in
+        let hash = try await request.judge { attempt throws(ServiceError) in
             let schema = attempt.schema.schema
             let query = try request.resolved(form, schema: schema)
             return Marker.hash(query, of: request.key, type: schema.type(named: query.recordType) ?? .blank)
         }
         let marker = try await marker(hash)
-        let rendering = request.rendering(
-            desiredKeys: form.desiredKeys, numbersAsStrings: form.numbersAsStrings, now: service.now)
+        let rendering = request.rendering(desiredKeys: form.desiredKeys, numbersAsStrings: form.numbersAsStrings)
         let answers = try await service.attempts.readAll(of: request.key, by: request.deadline) {
             [request, form] _, schema throws(ServiceError) in
             .databaseQuery(
@@ -81,12 +80,7 @@ private struct Marker: WireMessage {
     var query: UInt64
     var position: [UInt8]
     /// Tells it from the cursor of a query over one zone, which has no such field.
-    private var isWide = true
-
-    init(query: UInt64, position: [UInt8]) {
-        self.query = query
-        self.position = position
-    }
+    var isWide = true
 
     /// FNV-1a of the query with its order, and its database: the same on every node.
     static func hash(_ query: Query, of database: DatabaseKey, type: RecordType) -> UInt64 {

@@ -94,9 +94,7 @@ package final class DeletedSubscribers: Sendable {
             guard let end = page.users.last else { return }
             // After the page was read: who is on it had an account before, and without one now it was deleted.
             try await service.cluster.refreshDirectory()
-            let subscribers = page.users.map { user in
-                DatabaseKey(container: key.container, environment: key.environment, scope: .private, owner: user)
-            }
+            let subscribers = page.users.map { DatabaseKey(privateDataOf: $0, in: key) }
             guard var unknown = try await withoutAccount(subscribers.filter { !$0.isOfWebhook }, on: group, service)
             else { return }
             let webhooks = Set(service.directory.webhooks(of: key).map(\.subscriber))
@@ -147,31 +145,21 @@ package final class DeletedSubscribers: Sendable {
     }
 }
 
-/// Waits until every group matches the subscriptions that it is to match.
-struct CopyDelivery {
-    private let service: RecordService
-    private let marks: [OutboxMark]
-    private let home: GroupID
-    private let deadline: Deadline
-
-    /// - Parameters:
-    ///   - marks: up to where effects are to be delivered.
-    ///   - home: the group that sends them.
-    init(_ service: RecordService, _ marks: [OutboxMark], from home: GroupID, by deadline: Deadline) {
-        self.service = service
-        self.marks = marks
-        self.home = home
-        self.deadline = deadline
-    }
-
+extension RecordService {
     /// Between two looks whether copies have arrived: twice as long each time, as a shard may be away.
     private static let pauseMilliseconds: (first: UInt64, max: UInt64) = (5, 160)
 
+    /// Waits until every group matches the subscriptions that it is to match.
+    /// - Parameters:
+    ///   - marks: up to where effects are to be delivered.
+    ///   - home: the group that sends them.
     /// - Throws: `TRY_AGAIN_LATER` where it is not known, which is not to say that nothing was done.
-    func wait() async throws(RequestFailure) {
+    func awaitCopies(
+        _ marks: [OutboxMark], from home: GroupID, by deadline: Deadline
+    ) async throws(RequestFailure) {
         if marks.isEmpty { return }
         do throws(RequestFailure) {
-            try await lookUntilDelivered()
+            try await lookUntilDelivered(marks, from: home, by: deadline)
         } catch {
             guard error.error.code == .tryAgainLater else { throw error }
             throw RequestFailure(
@@ -182,21 +170,22 @@ struct CopyDelivery {
         }
     }
 
-    private func lookUntilDelivered() async throws(RequestFailure) {
-        let clock = service.node.platform.clock
+    private func lookUntilDelivered(
+        _ marks: [OutboxMark], from home: GroupID, by deadline: Deadline
+    ) async throws(RequestFailure) {
+        let clock = node.platform.clock
         var pause = Self.pauseMilliseconds.first
         while true {
-            let answer = try await service.cluster.read(.isDelivered(marks), from: home, by: deadline)
+            let answer = try await cluster.read(.isDelivered(marks), from: home, by: deadline)
             if case .found(let found) = answer, found.bytes == [1] { return }
             do {
                 try await clock.sleep(milliseconds: pause)
                 pause = min(pause * 2, Self.pauseMilliseconds.max)
             } catch {
-                throw RequestFailure(ServiceError(.tryAgainLater, "given up", retryAfterSeconds: 1))
+                throw .tryAgain("given up")
             }
             guard !deadline.isOver(at: clock.now) else {
-                throw RequestFailure(
-                    ServiceError(.tryAgainLater, "not every shard knows of them in time", retryAfterSeconds: 1))
+                throw .tryAgain("not every shard knows of them in time")
             }
         }
     }

@@ -38,7 +38,6 @@ package struct DeviceTokens: Sendable {
 
     private let service: RecordService
 
-    /// Of one node.
     package init(_ service: RecordService) { self.service = service }
 
     /// How long a token lives without use, and how often its use is noted.
@@ -59,7 +58,7 @@ package struct DeviceTokens: Sendable {
     ) async throws(RequestFailure) -> String {
         let token = DeviceToken(
             home: device.store.home, id: service.randomBytes(16), environment: environment.rawValue)
-        try await service.node.requireWebhooks(in: token.home.home(in: service))
+        try await service.node.require(.webhooks, for: "webhooks need", in: token.home.home(in: service))
         var row = TokenRow(token: token, version: 0, feeds: [try await feed(of: device)])
         guard try await row.save(in: service) else {
             throw RequestFailure(.internalError, "there is a token of this id")
@@ -75,8 +74,7 @@ package struct DeviceTokens: Sendable {
         let feed = try await feed(of: device)
         try await change(text) { row throws(RequestFailure) in
             guard row.token.environment == environment.rawValue else {
-                throw RequestFailure(
-                    .badRequest, "apnsEnvironment: the token is for '\(row.token.environment)'")
+                throw .badRequest("apnsEnvironment: the token is for '\(row.token.environment)'")
             }
             let place = row.feeds.firstIndex { $0.subscriber == feed.subscriber }
             if let place {
@@ -84,8 +82,7 @@ package struct DeviceTokens: Sendable {
                 row.feeds[place].client = feed.client
             } else {
                 guard row.feeds.count < Self.feedsMax else {
-                    throw RequestFailure(
-                        .badRequest,
+                    throw .badRequest(
                         "apnsToken: it is registered for \(Self.feedsMax) containers, the most there may be")
                 }
                 row.feeds.append(feed)
@@ -111,12 +108,12 @@ package struct DeviceTokens: Sendable {
             try body(&row)
             if try await row.save(in: service) { return }
         }
-        throw RequestFailure(ServiceError.nothingDone("others use the same token"))
+        throw .nothingDone("others use the same token")
     }
 
     private func open(_ text: String) async throws(RequestFailure) -> DeviceToken {
         if let token = DeviceToken(text, openedBy: try await service.requireSecret()) { return token }
-        throw RequestFailure(.badRequest, "apnsToken: it is not one that this server gave")
+        throw .badRequest("apnsToken: it is not one that this server gave")
     }
 
     private func load(_ token: DeviceToken) async throws(RequestFailure) -> TokenRow {
@@ -127,8 +124,7 @@ package struct DeviceTokens: Sendable {
             try await removeDeletedUsers(&row)
             if row.expires > now, !row.feeds.isEmpty { return row }
         }
-        throw RequestFailure(
-            .badRequest, "the token has expired: tokens/create makes another one", details: .expiredURL)
+        throw .badRequest("the token has expired: tokens/create makes another one", details: .expiredURL)
     }
 
     /// The courier's URL needs no sign-in, so what a deleted user would be told of is taken out here.

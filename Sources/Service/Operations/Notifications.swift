@@ -20,7 +20,6 @@ package struct Notifications: WatchedFeed {
     /// Whether what has no token begins with what comes next.
     private let beginsAtEnd: Bool
 
-    /// For one request.
     /// - Parameter beginsAtEnd: a page without a token is empty, with the token of the end; else it begins with the
     ///   first notification that is kept.
     package init(
@@ -44,9 +43,8 @@ package struct Notifications: WatchedFeed {
 
     /// What of the public database the caller may not read any more.
     private var hidden: NotificationLog.Hidden {
-        let key = SchemaKey(container: store.container, environment: store.environment)
-        let database = DatabaseKey(
-            container: store.container, environment: store.environment, scope: .public, owner: DatabaseKey.publicOwner)
+        let key = SchemaKey(of: store.home)
+        let database = DatabaseKey(publicDataIn: key)
         let target = Target(container: store.container, environment: store.environment, needsUser: true)
         let caller = Admission.caller(accountID, for: target, in: service.directory)
         var hidden = NotificationLog.Hidden()

@@ -9,13 +9,10 @@ import RecordStore
 
 /// Up to 200 operations on records of one zone.
 package struct RecordModification: Sendable {
-    let service: RecordService
     let request: DatabaseRequest
+    var service: RecordService { request.service }
 
-    package init(_ service: RecordService, _ request: DatabaseRequest) {
-        self.service = service
-        self.request = request
-    }
+    package init(_ request: DatabaseRequest) { self.request = request }
 
     /// What became of a request.
     package struct Result: Sendable {
@@ -66,13 +63,12 @@ package struct RecordModification: Sendable {
             (operation, operation.recordName ?? newName(number, key: request.identity?.key))
         }
         let hidden = try await addTypes(to: &named, in: zone)
-        try await service.userRecords.ensure(of: request, among: named.map(\.1), in: service)
+        try await service.userRecords.ensure(of: request, among: named.map(\.1))
         let group = service.node.map.group(of: zone)
-        let assets = try await AssetSaving(named, in: zone, service, request)
+        let assets = try await AssetSaving(named, in: zone, request)
         let refusal = try await transferRefusal(of: form)
         var (isPaid, isGrowthPaid) = (false, false)
-        return try await service.attempts.run(under: request.schemaKey, in: request.directory, by: request.deadline) {
-            attempt throws(RequestFailure) in
+        return try await request.attempt { attempt throws(RequestFailure) in
             let schema = attempt.schema
             if refusal == nil,
                 try await service.schemaGrowth.extend(attempt, by: named.map(\.0), for: request, &isGrowthPaid)
@@ -90,11 +86,11 @@ package struct RecordModification: Sendable {
             }
             let fails = isAtomic && plan.changes.count < plan.items.count
             if fails || plan.changes.isEmpty { return .done(try await result(answer, isAtomicFailure: fails)) }
-            let terms = attempt.quotaTerms(of: request.key, in: service)
+            let terms = attempt.quotaTerms(of: request)
             let command = try await self.command(plan.changes, isAtomic, in: zone, attempt, terms, on: group)
             try pay(for: plan.changes, schema: schema.schema, unless: &isPaid)
             guard try await assets.hold(plan.changes) else { return .outdated }
-            let outcome = try await Tried(.modifyRecords(command), terms, of: request, on: group, in: service)
+            let outcome = try await Tried(.modifyRecords(command), terms, of: request, on: group)
             return try await outcome.map { outcome throws(RequestFailure) in try await result(answer, outcome) }
         }
     }
@@ -107,8 +103,8 @@ package struct RecordModification: Sendable {
         var command = ModifyRecords(
             zone: zone, schemaVersion: attempt.schema.version, caller: request.caller, time: service.now,
             isAtomic: isAtomic, quota: terms, operations: changes)
-        (command.idempotency, command.client) = try await (request.idempotencyKey(), request.client(service, group))
-        command.versionsMax = try await attempt.versionsKept(in: request.key.container, on: group, service)
+        (command.idempotency, command.client) = try await (request.idempotencyKey(), request.client(in: group))
+        command.versionsMax = try await attempt.versionsKept(for: request, on: group)
         // What can only be refused is not logged.
         if let refusal = command.refusal { throw RequestFailure(refusal) }
         return command
@@ -152,9 +148,7 @@ package struct RecordModification: Sendable {
         }
         guard !untyped.isEmpty else { return [] }
         let rendering = ShardRead.Rendering(desiredKeys: [], numbersAsStrings: false)
-        let answer = try await service.attempts.read(
-            request.schemaKey, in: request.directory, from: service.node.map.group(of: zone), by: request.deadline
-        ) { [operations] schema in
+        let answer = try await request.read(zone) { [operations] schema in
             .lookup(
                 ShardRead.RecordLookup(
                     zone: zone, schemaVersion: schema.version, caller: request.caller,
@@ -319,8 +313,8 @@ extension RecordModification {
         // What was saved must not be hidden behind a token that cannot be read.
         let token =
             answer.outcomes == nil
-            ? try await request.currentToken(of: answer.zone, in: service)
-            : try? await request.currentToken(of: answer.zone, in: service)
+            ? try await request.currentToken(of: answer.zone)
+            : try? await request.currentToken(of: answer.zone)
         await learnKeys(of: answer)
         let items = zip(answer.plan.items, answer.operations.map(\.1)).map { item, name -> (String, Outcome) in
             switch item {
@@ -385,10 +379,7 @@ extension RecordModification {
         .atomicError, "another operation of the batch failed; nothing was saved")
 
     private func auditDenial(_ error: ServiceError) {
-        guard error.code == .accessDenied else { return }
-        service.audit.refused(
-            request.requester.origin(at: service.now), in: request.key.container, action: "records/modify",
-            subject: request.subject)
+        if error.code == .accessDenied { request.auditDenials("records/modify") }
     }
 
     private func isReadable(_ type: String, in schema: Schema, creator: String) -> Bool {

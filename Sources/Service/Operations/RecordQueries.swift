@@ -7,13 +7,10 @@ import RecordStore
 
 /// Looks for records of one database: by name, or by a query over one zone or all of them.
 package struct RecordQueries: Sendable {
-    private let service: RecordService
     private let request: DatabaseRequest
+    private var service: RecordService { request.service }
 
-    package init(_ service: RecordService, _ request: DatabaseRequest) {
-        self.service = service
-        self.request = request
-    }
+    package init(_ request: DatabaseRequest) { self.request = request }
 
     /// Records, as the JSON array that the shards' leaders rendered.
     package struct Page: Sendable {
@@ -29,74 +26,57 @@ package struct RecordQueries: Sendable {
         package var syncToken: String?
     }
 
-    /// Earlier versions of a record, as the JSON array that the shard's leader rendered.
-    package struct VersionsPage: Sendable {
-        /// A JSON array.
-        package var versions: [UInt8]
-        /// Whether there are older ones.
-        package var moreComing: Bool
-    }
-
     /// Up to 200 records of one zone by name.
     package func lookUp(_ form: LookupRecordsRequest) async throws(RequestFailure) -> Page {
         let zone = try request.zone(form.zoneID)
-        try await service.userRecords.ensure(of: request, among: form.records.map(\.recordName), in: service)
+        try await service.userRecords.ensure(of: request, among: form.records.map(\.recordName))
         let items = form.records.map { item in
             (
                 item.recordName,
                 request.rendering(
-                    desiredKeys: item.desiredKeys ?? form.desiredKeys, numbersAsStrings: form.numbersAsStrings,
-                    now: service.now)
+                    desiredKeys: item.desiredKeys ?? form.desiredKeys, numbersAsStrings: form.numbersAsStrings)
             )
         }
-        let records = try await service.attempts.read(
-            request.schemaKey, in: request.directory, from: service.node.map.group(of: zone), by: request.deadline
-        ) { schema in
+        let records = try await request.read(zone) { schema in
             .lookup(
                 ShardRead.RecordLookup(
                     zone: zone, schemaVersion: schema.version, caller: request.caller, items: items))
         }
-        if records.denials > 0 {
-            service.audit.refused(
-                request.requester.origin(at: service.now), in: request.key.container, action: "records/lookup",
-                subject: request.subject, count: records.denials)
-        }
-        return Page(records: records.bytes, syncToken: try await request.currentToken(of: zone, in: service))
+        request.auditDenials("records/lookup", count: records.denials)
+        return Page(records: records.bytes, syncToken: try await request.currentToken(of: zone))
     }
 
     /// Earlier versions of one record, the newest first. Their files come with receipts, by which they can be saved.
-    package func versions(_ form: RecordVersionsRequest) async throws(RequestFailure) -> VersionsPage {
+    /// - Returns: the JSON array that the shard's leader rendered, and whether there are older ones.
+    package func versions(
+        _ form: RecordVersionsRequest
+    ) async throws(RequestFailure) -> (versions: [UInt8], moreComing: Bool) {
         let zone = try request.zone(form.zoneID)
-        let group = service.node.map.group(of: zone)
-        try await service.node.require(.versions, for: "earlier versions of records need", in: group)
-        var rendering = request.rendering(desiredKeys: nil, numbersAsStrings: form.numbersAsStrings, now: service.now)
+        try await service.node.require(
+            .versions, for: "earlier versions of records need", in: service.node.map.group(of: zone))
+        var rendering = request.rendering(desiredKeys: nil, numbersAsStrings: form.numbersAsStrings)
         rendering.assets = .linksAndReceipts(
             origin: request.origin, user: request.caller.stampName,
             expires: service.now + AssetDownloadTicket.lifeMilliseconds)
-        let page = try await service.attempts.read(
-            request.schemaKey, in: request.directory, from: group, by: request.deadline
-        ) { schema in
+        let page = try await request.read(zone) { schema in
             .versions(
                 VersionsRequest(
                     form.recordName, zone: zone, schemaVersion: schema.version, caller: request.caller,
                     before: form.before, limit: form.resultsLimit), rendering)
         }
-        return VersionsPage(versions: page.bytes, moreComing: page.hasMore)
+        return (page.bytes, page.hasMore)
     }
 
     /// One page of the records of a type for which all filters hold, in one zone or in the whole database.
     package func query(_ form: QueryRecordsRequest) async throws(RequestFailure) -> Page {
         // The public database has one zone, so all of its zones are that one.
         if form.isZoneWide, request.key.scope == .private {
-            return try await DatabaseWideQuery(service: service, request: request, form: form).page()
+            return try await DatabaseWideQuery(request: request, form: form).page()
         }
         let zone = try request.zone(form.zoneID)
         let cursor = try await SealedPosition.marker.open(form.continuationMarker, in: service)
-        let rendering = request.rendering(
-            desiredKeys: form.desiredKeys, numbersAsStrings: form.numbersAsStrings, now: service.now)
-        let page = try await service.attempts.read(
-            request.schemaKey, in: request.directory, from: service.node.map.group(of: zone), by: request.deadline
-        ) { schema throws(ServiceError) in
+        let rendering = request.rendering(desiredKeys: form.desiredKeys, numbersAsStrings: form.numbersAsStrings)
+        let page = try await request.read(zone) { schema throws(ServiceError) in
             var read = RecordQuery(
                 zone: zone, schemaVersion: schema.version, caller: request.caller,
                 query: try request.resolved(form, schema: schema.schema), limit: form.resultsLimit, cursor: cursor)
@@ -106,7 +86,7 @@ package struct RecordQueries: Sendable {
         return Page(
             records: page.bytes, count: page.count,
             continuationMarker: page.cursor.map { SealedPosition.marker.text(of: $0, in: service) },
-            explanation: page.explanation, syncToken: try await request.currentToken(of: zone, in: service))
+            explanation: page.explanation, syncToken: try await request.currentToken(of: zone))
     }
 }
 

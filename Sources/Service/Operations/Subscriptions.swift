@@ -7,14 +7,10 @@ import RecordStore
 
 /// The subscriptions of one user to databases of one scope, in a container's environment.
 package struct Subscriptions: Sendable {
-    private let service: RecordService
     private let request: DatabaseRequest
+    private var service: RecordService { request.service }
 
-    /// For one request.
-    package init(_ service: RecordService, _ request: DatabaseRequest) {
-        self.service = service
-        self.request = request
-    }
+    package init(_ request: DatabaseRequest) { self.request = request }
 
     /// The user, as a private database.
     /// - Throws: `AUTHENTICATION_REQUIRED` where nobody is signed in.
@@ -23,8 +19,7 @@ package struct Subscriptions: Sendable {
             throw RequestFailure(
                 .authenticationRequired, "request needs authorization: subscriptions belong to a signed-in user")
         }
-        return DatabaseKey(
-            container: request.key.container, environment: request.key.environment, scope: .private, owner: user)
+        return DatabaseKey(privateDataOf: user, in: request.schemaKey)
     }
 
     /// All of them, by name.
@@ -39,9 +34,7 @@ package struct Subscriptions: Sendable {
     }
 
     /// A user's subscriptions to databases of a scope, by name.
-    /// - Parameters:
-    ///   - subscriber: the user's private database.
-    ///   - ids: those that are asked for; nil: all.
+    /// - Parameter ids: those that are asked for; nil: all.
     package static func list(
         of subscriber: DatabaseKey, to scope: Scope, ids: [String]? = nil, in service: RecordService,
         by deadline: Deadline
@@ -105,7 +98,6 @@ package struct Subscriptions: Sendable {
     }
 
     /// Deletes one of a user's subscriptions; what is committed after this returns is not matched with it.
-    /// - Parameter subscriber: the user's private database.
     static func delete(
         _ id: String, of subscriber: DatabaseKey, to scope: Scope, in service: RecordService, by deadline: Deadline
     ) async throws(RequestFailure) {
@@ -116,7 +108,6 @@ package struct Subscriptions: Sendable {
 
     /// Enters a notification that says it is a test into the log of a user, as one of their subscriptions would tell of
     /// something.
-    /// - Parameter subscriber: the user's private database.
     static func test(
         _ id: String, of subscriber: DatabaseKey, to scope: Scope, in service: RecordService, by deadline: Deadline
     ) async throws(RequestFailure) {
@@ -144,15 +135,12 @@ package struct Subscriptions: Sendable {
     ) async throws(RequestFailure) -> [ServiceError?] {
         let outcome = try await service.cluster.submit(
             .subscriptions(command), to: home, by: deadline, as: SubscriptionsOutcome.self)
-        try await CopyDelivery(service, outcome.marks, from: home, by: deadline).wait()
+        try await service.awaitCopies(outcome.marks, from: home, by: deadline)
         return outcome.failures
     }
 
     private func requireLevel(in group: GroupID) async throws(RequestFailure) {
-        guard await !service.node.levels.has(.notifications, in: group) else { return }
-        throw .nothingDone(
-            "subscriptions need feature level \(FeatureLevel.notifications), which comes into "
-                + "force once every node runs this build; see `zonekeeper cluster status`")
+        try await service.node.require(.notifications, for: "subscriptions need", in: group)
     }
 
     // MARK: One operation
@@ -200,7 +188,7 @@ package struct Subscriptions: Sendable {
         _ input: SubscriptionInput, _ subscription: Subscription
     ) async throws(RequestFailure) -> Query? {
         guard let query = input.query else { return nil }
-        return try await request.judge(in: service) { attempt throws(ServiceError) in
+        return try await request.judge { attempt throws(ServiceError) in
             guard let type = attempt.schema.schema.type(named: query.recordType) else {
                 throw ServiceError(
                     .badRequest, "query.recordType: the schema has no record type '\(query.recordType)'")
@@ -247,7 +235,7 @@ extension DatabaseKey {
 extension DatabaseRequest {
     /// What a command says of the device that asks; nil where the group cannot know of such things yet. Where that
     /// cannot be found out the request waits: a device would be told of its own changes.
-    func client(_ service: RecordService, _ group: GroupID) async throws(RequestFailure) -> String? {
+    func client(in group: GroupID) async throws(RequestFailure) -> String? {
         guard let clientID else { return nil }
         let isKnown = try await ask(await service.node.levels.isInForce(.notifications, in: group, by: deadline))
         return isKnown ? clientID : nil

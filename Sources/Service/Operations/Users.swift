@@ -7,13 +7,10 @@ import Synchronization
 
 /// Who the caller is, and who others are as far as they let themselves be found.
 package struct Users: Sendable {
-    private let service: RecordService
     private let request: DatabaseRequest
+    private var service: RecordService { request.service }
 
-    package init(_ service: RecordService, _ request: DatabaseRequest) {
-        self.service = service
-        self.request = request
-    }
+    package init(_ request: DatabaseRequest) { self.request = request }
 
     /// - Throws: `AUTHENTICATION_REQUIRED` for an anonymous caller, `ACCESS_DENIED` for the administrator, who is no
     ///   user.
@@ -30,7 +27,7 @@ package struct Users: Sendable {
     package func caller() async throws(RequestFailure) -> UserIdentity {
         try requireUser()
         let name = request.caller.user ?? ""
-        try await service.userRecords.ensure(of: request, among: [name], in: service)
+        try await service.userRecords.ensure(of: request, among: [name])
         let account = try await service.accounts.account(withUserRecordName: name, in: request.key.container)
         var identity = UserIdentity(
             userRecordName: name, givenName: account?.givenName, familyName: account?.familyName)
@@ -61,9 +58,7 @@ final class KnownUserRecords: Sendable {
     private let ids = Mutex<Set<String>>([])
 
     /// Makes the caller's own record of type `Users` where a request names it for the first time: every user has one.
-    func ensure(
-        of request: DatabaseRequest, among names: [String], in service: RecordService
-    ) async throws(RequestFailure) {
+    func ensure(of request: DatabaseRequest, among names: [String]) async throws(RequestFailure) {
         guard let user = request.caller.user, !request.caller.isAdministrator, request.key.scope == .public,
             names.contains(user)
         else { return }
@@ -72,10 +67,10 @@ final class KnownUserRecords: Sendable {
         // And so does the container's purge, after which another may have its name.
         let created = request.directory.containers[request.key.container] ?? 0
         let id = "\(request.key.container)/\(created)/\(request.key.environment.rawValue)/\(generation)/\(user)"
-        guard !contains(id) else { return }
+        guard !ids.withLock({ $0.contains(id) }) else { return }
         let zone = ZoneKey(database: request.key, name: ZoneKey.defaultZoneName)
-        let outcome = try await request.submitGrowing(to: service.node.map.group(of: zone), in: service) {
-            schema, terms in
+        let service = request.service
+        let outcome = try await request.submitGrowing(to: service.node.map.group(of: zone)) { schema, terms in
             ModifyRecords(
                 zone: zone, schemaVersion: schema.version, caller: request.caller, time: service.now, quota: terms,
                 operations: [RecordChange(.create, user, type: RecordType.usersName)])
@@ -84,12 +79,6 @@ final class KnownUserRecords: Sendable {
         // It exists now, or the schema has no such type or the database no room; the request itself says what is wrong
         // then.
         if case .failed(let error, _)? = items.first, error.code != .exists { return }
-        insert(id)
-    }
-
-    private func contains(_ id: String) -> Bool { ids.withLock { $0.contains(id) } }
-
-    private func insert(_ id: String) {
         ids.withLock { ids in
             if ids.count >= Self.countMax { ids.removeAll() }
             ids.insert(id)

@@ -7,13 +7,10 @@ package import RecordStore
 
 /// The zones of one database.
 package struct Zones: Sendable {
-    private let service: RecordService
     private let request: DatabaseRequest
+    private var service: RecordService { request.service }
 
-    package init(_ service: RecordService, _ request: DatabaseRequest) {
-        self.service = service
-        self.request = request
-    }
+    package init(_ request: DatabaseRequest) { self.request = request }
 
     /// Every zone of the database, by name; the default zone is always there.
     package func list() async throws(RequestFailure) -> [ZoneState] {
@@ -61,20 +58,18 @@ package struct Zones: Sendable {
         let zone = try request.zone(operation.zoneID)
         let idempotency = request.idempotencyKey(position: number)
         let group = service.node.map.group(of: zone)
-        let client = try await request.client(service, group)
+        let client = try await request.client(in: group)
         let isShare =
             if idempotency == nil { false } else {
                 try await ask(await service.node.levels.isInForce(.zoneMemories, in: group, by: request.deadline))
             }
-        let outcome = try await service.attempts.run(
-            under: request.schemaKey, in: request.directory, by: request.deadline
-        ) { attempt throws(RequestFailure) in
+        let outcome = try await request.attempt { attempt throws(RequestFailure) in
             var command = ModifyZone(
                 operation.kind == .create ? .create : .delete, zone: zone, caller: request.caller,
                 time: service.now, schemaVersion: attempt.schema.version, idempotency: idempotency)
             command.client = client
-            if isShare { command.quota = attempt.quotaTerms(of: request.key, in: service) }
-            return try await Tried(.modifyZone(command), of: request, on: group, in: service)
+            if isShare { command.quota = attempt.quotaTerms(of: request) }
+            return try await Tried(.modifyZone(command), of: request, on: group)
         }
         switch outcome {
         case .zone(.exists(let state)): return state

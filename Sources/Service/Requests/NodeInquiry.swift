@@ -54,15 +54,6 @@ extension NodeInquiry: WireUnion {
     }
 }
 
-/// Requests of one node's log.
-struct LoggedRequests: Hashable, Sendable, WireMessage {
-    var entries: [RequestEntry]
-
-    static var blank: Self { LoggedRequests(entries: []) }
-
-    mutating func fields(_ wire: inout WireFields) throws(WireError) { try wire.field(1, &entries) }
-}
-
 /// What one node has of a request: its entry, where the client spoke to it, and what it did for other nodes.
 struct RequestParts: Hashable, Sendable, WireMessage {
     var entry: RequestEntry?
@@ -85,7 +76,6 @@ package struct FollowedRequests: Hashable, Sendable, WireMessage {
         /// Requests that were answered since then.
         package var count: UInt64
 
-        /// A place in a log.
         package init(start: UInt64, count: UInt64) {
             self.start = start
             self.count = count
@@ -161,9 +151,7 @@ struct NodeInquiries {
             for (id, question) in questions {
                 tasks.addTask { NodeAnswer(node: id, answer: await ask(question, of: id)) }
             }
-            var answers: [NodeAnswer<Value>] = []
-            for await answer in tasks { answers.append(answer) }
-            return answers.sorted { $0.node < $1.node }
+            return await tasks.reduce(into: []) { $0.append($1) }.sorted { $0.node < $1.node }
         }
     }
 
@@ -190,7 +178,7 @@ struct NodeInquiries {
     func answer(to inquiry: NodeInquiry) async -> [UInt8] {
         switch inquiry {
         case .requests(let filter, let before, let limit):
-            LoggedRequests(entries: service.requests.newest(filter, before: before, limit: limit)).encoded()
+            ShardList(service.requests.newest(filter, before: before, limit: limit)).encoded()
         case .request(let id):
             RequestParts(entry: service.requests.entry(of: id), hops: node.router.hops.hops(of: id)).encoded()
         case .following(let filter, let mark, let limit): service.requests.after(mark, filter, limit: limit).encoded()
@@ -232,8 +220,6 @@ package struct NodeHealth: Hashable, Sendable, WireMessage {
     package var replicas: UInt64 = 0
     /// Entries that are committed and not applied here yet, of all groups.
     package var unappliedEntries: UInt64 = 0
-
-    package init() {}
 
     package static var blank: Self { NodeHealth() }
 

@@ -63,7 +63,6 @@ package struct RequestEntry: Hashable, Sendable, WireMessage {
     /// Whether a page asked by itself, to be up to date. Series do not count it.
     package var isRefresh = false
 
-    /// What is asked for; the rest is to be filled in.
     package init(id: UUIDv7, operation: String, group: OperationGroup) {
         self.id = id
         self.operation = operation
@@ -131,7 +130,6 @@ package struct RequestRefusal: Hashable, Sendable, WireMessage {
     /// In words; empty where they could repeat what the request said.
     package var reason = ""
 
-    /// A rule by its name.
     package init(rule: String, limit: Int64? = nil, used: Int64? = nil) {
         self.rule = rule
         self.limit = limit
@@ -207,8 +205,6 @@ package struct RequestFilter: Hashable, Sendable, WireMessage {
     package var until: Int64?
     /// Those that are a part of it.
     package var trace: TraceID?
-
-    package init() {}
 
     package static var blank: Self { RequestFilter() }
 

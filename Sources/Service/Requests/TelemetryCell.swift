@@ -33,12 +33,9 @@ package struct TelemetryCell: Hashable, Sendable {
         }
     }
 
-    package init() {}
-
     /// How many failed.
     package var errorCount: UInt64 { errors.reduce(0) { $0 + $1.count } }
 
-    /// Counts a request.
     mutating func count(_ entry: RequestEntry) {
         requests += 1
         latency.count(entry.microseconds)
@@ -161,8 +158,6 @@ package struct DistinctUsers: Hashable, Sendable, WireMessage {
     private static let hashesMax = 129
     /// Ascending.
     private var hashes: [UInt64] = []
-
-    package init() {}
 
     package static var blank: Self { DistinctUsers() }
 

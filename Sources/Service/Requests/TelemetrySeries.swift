@@ -95,7 +95,6 @@ struct TelemetrySeries {
         change(key, at: time) { $0.count(entry) }
     }
 
-    /// Counts notifications that were told at a time.
     mutating func count(notifications: Int, container: String, _ environment: Environment, at time: Int64) {
         let key = TelemetryKey(container: container, environment: environment, group: .notifications)
         change(key, at: time) { $0.count(notifications: notifications) }
@@ -186,7 +185,6 @@ package struct TelemetryFilter: Hashable, Sendable, WireMessage {
     /// Of this group of operations.
     package var group: OperationGroup?
 
-    /// All of a range.
     package init(_ range: TelemetryRange) { self.range = range }
 
     package static var blank: Self { TelemetryFilter(.hour) }
@@ -243,8 +241,6 @@ package struct TelemetrySums: Hashable, Sendable, WireMessage {
     package var keys: [Part] = []
 
     private static let keysMax = 1_000
-
-    package init() {}
 
     package static var blank: Self { TelemetrySums() }
 

@@ -18,7 +18,6 @@ package final class SpanExport: Sendable {
         /// What the files may have together.
         package var bytesMax = 64 << 20
 
-        /// - Parameter folder: of the files.
         package init(folder: String) { self.folder = folder }
     }
 
@@ -33,9 +32,6 @@ package final class SpanExport: Sendable {
     private let quietLog = Mutex(QuietLog())
     private let logger: Logger
 
-    /// - Parameters:
-    ///   - queue: where the spans wait.
-    ///   - node: whose spans they are.
     package init(_ queue: SpanQueue, _ settings: Settings, of node: NodeSettings, logger: Logger) {
         self.queue = queue
         self.logger = logger
@@ -60,7 +56,6 @@ package final class SpanExport: Sendable {
         write()
     }
 
-    /// Writes what waits.
     func write() {
         var spans = queue.takeAll()[...]
         while !spans.isEmpty {
@@ -88,12 +83,7 @@ struct SpanFile {
     let folder: String
     /// Of both files.
     let bytesMax: Int
-    private var open: (file: DiskFile, size: Int)?
-
-    init(folder: String, bytesMax: Int) {
-        self.folder = folder
-        self.bytesMax = bytesMax
-    }
+    var open: (file: DiskFile, size: Int)?
 
     /// Adds a line. A line that is longer than a file may be is an error.
     /// - Throws: `DiskError`; a part of the line may be there then, and the next one begins on a line of its own.

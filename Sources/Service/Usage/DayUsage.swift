@@ -50,12 +50,9 @@ package struct DayUsage: Hashable, Sendable, WireMessage {
     /// How long a day is, in milliseconds.
     package static let milliseconds: Int64 = 86_400_000
 
-    package init() {}
-
     /// The day of a time in milliseconds since 1970.
     package static func day(of time: Int64) -> Int64 { time / milliseconds }
 
-    /// Adds what requests of one kind came to.
     mutating func add(_ cell: TelemetryCell) {
         requests += cell.requests
         errors += cell.errorCount

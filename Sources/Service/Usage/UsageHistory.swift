@@ -35,7 +35,6 @@ package final class UsageHistory: Sendable {
     /// What this node wrote last of the days that it counts for, and knows to be done.
     private let written = Mutex<[DayCounts.Key: DayUsage]>([:])
 
-    /// Of the node of a service.
     package convenience init(_ service: RecordService) {
         self.init(service) { preferences, writes, deadline throws(RequestFailure) in
             _ = try await preferences.set(writes, idempotencyKey: nil, device: nil, by: deadline)

@@ -124,13 +124,8 @@ package struct PreferenceWatch: Sendable {
         }
         try await service.cluster.requireDirectory()
         let session = try await service.accounts.session(of: credentials, service.signer)
-        let admitted: Admitted
-        do throws(ServiceError) {
-            admitted = try Admission.admit(
-                credentials, to: target, in: service.directory, session: session, now: service.now)
-        } catch {
-            throw RequestFailure(error)
-        }
+        let admitted = try relay(
+            Admission.admit(credentials, to: target, in: service.directory, session: session, now: service.now))
         guard admitted.caller.user == store.user else { throw Self.otherUser }
     }
 
@@ -158,24 +153,22 @@ package struct PreferenceWatch: Sendable {
         let end = watches.now + seconds * 1_000_000_000
         while true {
             watches.begin(ticket)
-            var page: Page?
-            var failure: RequestFailure?
+            let found: Result<Page, RequestFailure>
+            var next = end
             do throws(RequestFailure) {
-                page = try await look(since: token)
+                found = .success(try await look(since: token))
             } catch {
                 guard error.error.code == .tryAgainLater, watches.now < end else { throw error }
-                failure = error
+                found = .failure(error)
+                next = min(end, watches.now + Self.retryMilliseconds * 1_000_000)
             }
-            if let page, !page.isEmpty || token == nil {
+            if case .success(let page) = found, !page.isEmpty || token == nil {
                 try await requireCaller()
                 return (page, false)
             }
-            let again = watches.now + Self.retryMilliseconds * 1_000_000
-            let wake = try await wait(ticket, until: failure == nil ? end : min(end, again))
+            let wake = try await wait(ticket, until: next)
             guard wake == .closing || watches.now >= end else { continue }
-            guard let page else {
-                throw failure ?? RequestFailure(.internalError, "a watch has neither a page nor a failure")
-            }
+            let page = try found.get()
             try await requireCaller()
             return (page, wake == .closing)
         }

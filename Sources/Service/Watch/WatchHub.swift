@@ -122,10 +122,8 @@ package final class WatchHub: Sendable {
     /// The leader of a group is not heard any more.
     func unfollow(_ group: GroupID) { wake(.changed) { $0.unfollow(group) } }
 
-    /// The groups of which a store is watched.
     var groups: [GroupID] { state.withLock { $0.room.groups } }
 
-    /// Whether a store of a group is watched.
     func isWatched(_ group: GroupID) -> Bool { state.withLock { $0.room.isWatched(group) } }
 
     private func wake(_ reason: WatchWake, _ event: (inout WatchRegistry) -> [WatchID]) {
@@ -143,11 +141,11 @@ package final class WatchHub: Sendable {
     func enter(
         _ store: StoreKey, group: GroupID, isOfNode: Bool = false
     ) throws(RequestFailure) -> WatchTicket {
-        let result = state.withLock { state -> Result<WatchID, WatchRefusal> in
+        let id = try state.withLock { state throws(RequestFailure) in
             do throws(WatchRefusal) {
                 let id = try state.room.enter(store, group: group, isOfNode: isOfNode)
                 state.counts.begun += 1
-                return .success(id)
+                return id
             } catch {
                 switch error {
                 case .tooManyOfUser: state.counts.refusedOfUser += 1
@@ -155,13 +153,10 @@ package final class WatchHub: Sendable {
                 case .tooManyOfContainer: state.counts.refusedOfContainer += 1
                 case .closing: break
                 }
-                return .failure(error)
+                throw RequestFailure(error)
             }
         }
-        switch result {
-        case .success(let id): return WatchTicket(id: id, hub: self)
-        case .failure(let refusal): throw RequestFailure(refusal)
-        }
+        return WatchTicket(id: id, hub: self)
     }
 
     /// Marks the beginning of a look. It finds all changes up to now, so only later ones are kept for the next wait.

@@ -73,7 +73,6 @@ struct WatchRegistry: Sendable {
     /// The groups of which a store is watched, ascending.
     var groups: [GroupID] { countByGroup.keys.sorted() }
 
-    /// Whether a store of a group is watched.
     func isWatched(_ group: GroupID) -> Bool { countByGroup[group] != nil }
 
     /// The watches of a store, ascending.
@@ -160,13 +159,11 @@ struct WatchRegistry: Sendable {
     }
 
     /// This node's replica of a group changed stores.
-    /// - Returns: the watches to wake with `.changed`.
     mutating func applied(_ stores: [StoreKey], in group: GroupID) -> [WatchID] {
         followed.contains(group) ? [] : changed(stores)
     }
 
     /// Any store of the group may have changed.
-    /// - Returns: the watches to wake with `.changed`.
     mutating func everyStoreChanged(in group: GroupID) -> [WatchID] {
         guard isWatched(group) else { return [] }
         return all { $0.group == group }.filter { ring($0, isChange: true) }
@@ -174,7 +171,6 @@ struct WatchRegistry: Sendable {
 
     /// The leader of a group, another node, told which stores changed since it last did.
     /// - Parameter hashes: of the stores; nil where any may have.
-    /// - Returns: the watches to wake with `.changed`.
     mutating func heard(_ hashes: [UInt64]?, in group: GroupID) -> [WatchID] {
         let isNew = followed.insert(group).inserted
         guard let hashes, !isNew else { return everyStoreChanged(in: group) }
@@ -184,7 +180,6 @@ struct WatchRegistry: Sendable {
     }
 
     /// The leader of a group is not heard any more: the last that it had to tell may not have come.
-    /// - Returns: the watches to wake with `.changed`.
     mutating func unfollow(_ group: GroupID) -> [WatchID] {
         followed.remove(group) == nil ? [] : everyStoreChanged(in: group)
     }

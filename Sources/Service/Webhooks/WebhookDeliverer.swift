@@ -86,7 +86,7 @@ package final class WebhookDeliverer: Sendable {
         _ work: () async throws(RequestFailure) -> Value, for container: String, in gate: FairGate, containerMax: Int
     ) async throws(RequestFailure) -> Value {
         guard case .entered = await gate.enter(container: container, containerMax: containerMax) else {
-            throw RequestFailure(ServiceError.nothingDone("this node has too much to deliver"))
+            throw .nothingDone("this node has too much to deliver")
         }
         defer { gate.leave(container: container) }
         return try await work()
@@ -132,14 +132,7 @@ private struct WebhookRun {
     let transport: any WebhookTransport
     var webhook: Webhook
     let logger: Logger
-    private var reader: WebhookReader?
-
-    init(service: RecordService, transport: any WebhookTransport, webhook: Webhook, logger: Logger) {
-        self.service = service
-        self.transport = transport
-        self.webhook = webhook
-        self.logger = logger
-    }
+    var reader: WebhookReader?
 
     /// A webhook of which nothing is heard is looked at so often.
     private static let idleMilliseconds: Int64 = 30_000
@@ -191,7 +184,7 @@ private struct WebhookRun {
         let now = try service.trustedNow()
         var reader = try await loadReader()
         if reader.progress.revision != webhook.revision {
-            try await WebhookSubscriptions(service, webhook).save(by: service.node.deadline())
+            try await WebhookSubscriptions(service: service, webhook: webhook).save(by: service.node.deadline())
             reader.progress.begin(revision: webhook.revision)
             reader.isChanged = true
         }
@@ -275,12 +268,12 @@ private struct WebhookRun {
             // be long that two deliver.
             try await service.cluster.requireDirectory()
             guard newest == webhook else {
-                throw RequestFailure(ServiceError.nothingDone("the webhook has changed, or another node delivers"))
+                throw .nothingDone("the webhook has changed, or another node delivers")
             }
             let attempt = try await message.send(transport, failures: delivery.failures, in: service)
             // What this node broke off as it stops says nothing of the receiver.
             if Task.isCancelled, !attempt.reason.isEmpty {
-                throw RequestFailure(ServiceError.nothingDone("this node is stopping"))
+                throw .nothingDone("this node is stopping")
             }
             return attempt
         }

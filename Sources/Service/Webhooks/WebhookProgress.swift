@@ -60,9 +60,6 @@ package struct WebhookProgress: Hashable, Sendable {
     /// The last ones, the newest at the end.
     package private(set) var attempts: [Attempt] = []
 
-    /// Of a new webhook.
-    package init() {}
-
     /// Attempts that are remembered, and bytes of each one's reason.
     package static let attemptsMax = 20
     private static let reasonBytesMax = 200

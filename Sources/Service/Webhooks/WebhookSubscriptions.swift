@@ -6,13 +6,8 @@ import RecordStore
 
 /// The subscriptions by which a webhook is told: they follow from what is configured.
 struct WebhookSubscriptions {
-    private let service: RecordService
-    private let webhook: Webhook
-
-    init(_ service: RecordService, _ webhook: Webhook) {
-        self.service = service
-        self.webhook = webhook
-    }
+    let service: RecordService
+    let webhook: Webhook
 
     /// The one to the private databases.
     private static let privateID = "private"
@@ -70,27 +65,21 @@ struct WebhookSubscriptions {
                 groups.formUnion(targets)
             }
         }
-        for group in groups.sorted() { try await service.node.requireWebhooks(in: group) }
+        for group in groups.sorted() { try await service.node.require(.webhooks, for: "webhooks need", in: group) }
         let outcome = try await service.cluster.submit(
             .subscriptions(command), to: home, by: deadline, as: SubscriptionsOutcome.self)
         if let failure = Self.failure(in: outcome.failures) { throw RequestFailure(failure) }
-        try await CopyDelivery(service, outcome.marks, from: home, by: deadline).wait()
+        try await service.awaitCopies(outcome.marks, from: home, by: deadline)
     }
 }
 
 extension ClusterNode {
-    /// - Throws: `TRY_AGAIN_LATER` while a group does not know webhooks, or that cannot be found out.
-    func requireWebhooks(in group: GroupID) async throws(RequestFailure) {
-        try await require(.webhooks, for: "webhooks need", in: group)
-    }
-
     /// - Parameter what: what needs the level, such as `webhooks need`.
     /// - Throws: `TRY_AGAIN_LATER` while a feature level is not in force in a group, or that cannot be found out.
     func require(_ level: FeatureLevel, for what: String, in group: GroupID) async throws(RequestFailure) {
         guard await !levels.has(level, in: group) else { return }
-        throw RequestFailure(
-            ServiceError.nothingDone(
-                "\(what) feature level \(level), which comes into force once every node runs this build; see "
-                    + "`zonekeeper cluster status`"))
+        throw .nothingDone(
+            "\(what) feature level \(level), which comes into force once every node runs this build; see "
+                + "`zonekeeper cluster status`")
     }
 }

@@ -8,7 +8,6 @@ struct AccountRoutes {
     let request: AdminRequest
     private var accounts: AccountAdministration { request.administration.accounts }
 
-    /// A page of them, by name.
     func list() async throws(RequestFailure) -> Reply {
         let page = try await accounts.list(after: request.url["after"] ?? "", limit: try request.url.pageLimit())
         return Reply { writer in
@@ -94,7 +93,6 @@ struct AccountRoutes {
         return ExternalIdentity(issuer: issuer, subject: subject)
     }
 
-    /// Ends a user's lock-out.
     func unlock() async throws(RequestFailure) -> Reply {
         let name = try request.url.need("name")
         try await accounts.unlock(name)

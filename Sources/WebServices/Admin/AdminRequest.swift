@@ -13,9 +13,6 @@ struct AdminRequest: Sendable {
 
     var method: String { call.request.method.rawValue }
     var url: RequestURL { call.url }
-    /// Where browsers find this node.
-    var serverURL: String { call.origin }
-    var metrics: Metrics { responder.context.metrics }
 
     /// Who asks, as it is at this moment: what goes on for long must not outlive a session or a role.
     func recheck() async throws(RequestFailure) -> AdministratorAccess {
@@ -63,7 +60,6 @@ extension RequestURL {
     /// A parameter; nil where it is missing or empty.
     func text(_ name: String) -> String? { self[name].flatMap { $0.isEmpty ? nil : $0 } }
 
-    /// A parameter that must be there.
     func need(_ name: String) throws(RequestFailure) -> String {
         if let value = text(name) { return value }
         throw .badRequest("the parameter '\(name)' is missing")
@@ -106,7 +102,6 @@ extension RequestURL {
 
 // What the bodies of administrators' requests say.
 extension JSONValue {
-    /// A member; nil where it is missing or null.
     func given(_ key: String) -> JSONValue? { self[key].flatMap { $0.isNull ? nil : $0 } }
 
     /// A string that must be there.
@@ -144,7 +139,6 @@ extension JSONValue {
         throw .badRequest("\(key): at most \(Limits.nameLengthMax) characters on one line are expected")
     }
 
-    /// The name of an administrator to be.
     func administratorName() throws(RequestFailure) -> String {
         let name = try text("name")
         if Administrator.isName(name) { return name }

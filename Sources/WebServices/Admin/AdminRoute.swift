@@ -10,7 +10,6 @@ struct AdminRoute: Sendable {
     let path: String
     /// What it asks of the administrator; nil: nothing, as somebody signs in.
     let permission: AdminPermission?
-    /// The method that answers a request.
     let respond: @Sendable (AdminRequest) -> Answer
 
     private init(

@@ -29,7 +29,7 @@ struct AuditRoutes {
             return Reply { writer in
                 writer.list("records", page.records, Self.write)
                 writer.member("moreComing", page.moreComing)
-                if page.moreComing { writer.optional("cursor", integer: page.records.last.map(Self.number)) }
+                if page.moreComing, let last = page.records.last { writer.member("cursor", count: last.sequence) }
                 writer.member("firstSequence", count: page.firstSequence)
                 writer.member("firstPreviousHash", Hex.encode(page.firstPreviousHash))
             }
@@ -49,8 +49,6 @@ struct AuditRoutes {
             }
         }
     }
-
-    private static func number(of record: AuditRecord) -> Int64 { Int64(clamping: record.sequence) }
 
     /// What the parameters ask for.
     private func search() throws(RequestFailure) -> AuditSearch {

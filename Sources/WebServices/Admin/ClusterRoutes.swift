@@ -219,8 +219,8 @@ struct NodeRoutes {
     }
 
     func metrics() async throws(RequestFailure) -> Reply {
-        Reply(
-            body: Array(await request.metrics.text(of: request.service).utf8), contentType: "text/plain; version=0.0.4")
+        let text = await request.responder.context.metrics.text(of: request.service)
+        return Reply(body: Array(text.utf8), contentType: "text/plain; version=0.0.4")
     }
 
     /// Has every replica of a group hash its state at the same place of the log.

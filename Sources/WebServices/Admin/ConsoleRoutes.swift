@@ -12,7 +12,7 @@ struct ConsoleRoutes {
         _ = try request.body.jsonMembers()
         let link = try await console.makeLink()
         return Reply { writer in
-            writer.member("url", "\(request.serverURL)/console/#link=\(link.secret)")
+            writer.member("url", "\(request.call.origin)/console/#link=\(link.secret)")
             writer.member("secret", link.secret)
             writer.member("expires", integer: link.expires)
         }

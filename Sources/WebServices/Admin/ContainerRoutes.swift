@@ -171,17 +171,17 @@ struct LimitRoutes {
 
     /// What the request does: one of the database's actions, or of the preferences'.
     private func explainedAction() throws(RequestFailure) -> LimitExplanation.Action {
-        let text = request.url["action"] ?? DatabaseAction.modifyRecords.rawValue
-        switch DatabaseAction(rawValue: text) {
-        case .modifyRecords?: return .saveRecords
-        case .modifyZones?: return .modifyZones
-        case .queryRecords?, .zoneChanges?, .lookUpRecords?: return .readRecords
-        case .uploadAssets?: return .uploadAssets
-        case nil where Self.preferenceActions.contains(text): return .preferences
-        case nil:
-            let known = DatabaseAction.allCases.map(\.rawValue) + Self.preferenceActions
+        let text = request.url["action"] ?? "records/modify"
+        let known = DatabaseAction.all.map(\.path) + Self.preferenceActions
+        guard known.contains(text) else {
             throw .badRequest("action: one of \(known.joined(separator: ", ")) is expected, not '\(text)'")
-        default: return .other
+        }
+        return switch text {
+        case "records/modify": .saveRecords
+        case "zones/modify": .modifyZones
+        case "records/query", "changes/zone", "records/lookup": .readRecords
+        case "assets/upload": .uploadAssets
+        default: Self.preferenceActions.contains(text) ? .preferences : .other
         }
     }
 

@@ -100,7 +100,6 @@ struct JobRoutes {
 }
 
 extension Job.Format {
-    /// Of the file.
     var contentType: String {
         switch self {
         case .csv: "text/csv; charset=UTF-8"
@@ -109,7 +108,6 @@ extension Job.Format {
         }
     }
 
-    /// Of the file's name.
     var fileExtension: String { self == .lines ? "jsonl" : rawValue }
 }
 

@@ -8,7 +8,6 @@ struct RequestRoutes {
     let request: AdminRequest
     private var requests: RequestAdministration { request.administration.requests }
 
-    /// A page of the log, the newest first.
     func list() async throws(RequestFailure) -> Reply {
         let url = request.url
         let limit = min(Int(clamping: try url.number("limit") ?? 100), RequestAdministration.requestsPerPageMax)
@@ -60,10 +59,9 @@ struct RequestRoutes {
         return try await RequestStream(request: request, following: following).events()
     }
 
-    /// What the parameters ask for.
     private func filter() throws(RequestFailure) -> RequestFilter {
         let url = request.url
-        var filter = RequestFilter()
+        var filter = RequestFilter.blank
         filter.container = url.text("container")
         filter.environment = try url.environment()
         filter.database = try url.one(of: "database", Scope.init)
@@ -138,8 +136,7 @@ extension JSONWriter {
         member("bytesIn", count: entry.bytesIn)
         member("bytesOut", count: entry.bytesOut)
         if !entry.nodes.isEmpty {
-            key("askedNodes")
-            array { writer in for node in entry.nodes { writer.integer(Int64(node)) } }
+            array("askedNodes") { writer in for node in entry.nodes { writer.integer(Int64(node)) } }
         }
         optional("trace", entry.trace?.text)
         if entry.isRefresh { member("refresh", true) }

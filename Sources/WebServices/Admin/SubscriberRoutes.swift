@@ -25,13 +25,8 @@ struct SubscriberRoutes {
         return Reply { writer in
             writer.members(of: key)
             writer.optional("user", user)
-            writer.array("subscriptions") { writer in
-                for subscriber in page.subscribers {
-                    for subscription in subscriber.subscriptions {
-                        writer.object { Self.write(subscription, of: subscriber, to: &$0) }
-                    }
-                }
-            }
+            let all = page.subscribers.flatMap { subscriber in subscriber.subscriptions.map { (subscriber, $0) } }
+            writer.list("subscriptions", all) { Self.write($0.1, of: $0.0, to: &$1) }
             writer.optional("next", page.next?.text)
         }
     }

@@ -20,7 +20,7 @@ struct TelemetryRoutes {
                 writer.member("time", integer: point.begin)
                 writer.members(of: point.cell)
             }
-            var total = TelemetryCell()
+            var total = TelemetryCell.blank
             for part in sums.keys { total.add(part.cell) }
             writer.object("total") { $0.members(of: total) }
             writer.list("operations", Self.sums(of: sums.keys, by: \.group.rawValue)) { sum, writer in
@@ -53,7 +53,7 @@ struct TelemetryRoutes {
         of parts: [TelemetrySums.Part], by name: (TelemetryKey) -> String
     ) -> [(name: String, cell: TelemetryCell)] {
         var sums: [String: TelemetryCell] = [:]
-        for part in parts { sums[name(part.key), default: TelemetryCell()].add(part.cell) }
+        for part in parts { sums[name(part.key), default: .blank].add(part.cell) }
         return sums.map { ($0.key, $0.value) }.sorted { left, right in
             (right.cell.requests, left.name) < (left.cell.requests, right.name)
         }

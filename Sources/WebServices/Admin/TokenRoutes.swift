@@ -63,7 +63,6 @@ struct TokenRoutes {
         writer.optional("lastUsed", integer: token.lastUsed)
     }
 
-    /// Gives an API token another label or other origins.
     func change() async throws(RequestFailure) -> Reply {
         let (id, json) = (try request.url.need("id"), try request.json())
         let origins = json.given("origins") == nil ? nil : try Self.origins(json)
@@ -205,7 +204,6 @@ struct KeyRoutes {
         }
     }
 
-    /// Gives a key another label.
     func change() async throws(RequestFailure) -> Reply {
         let id = try request.url.need("id")
         guard let label = try request.json().optionalLine("label") else {

@@ -10,9 +10,7 @@ struct WebhookRoutes: Sendable {
 
     func list() async throws(RequestFailure) -> Reply {
         let all = try await webhooks(try request.url.schemaKey()).list()
-        return Reply { writer in
-            writer.list("webhooks", all) { Self.write($0, to: &$1) }
-        }
+        return Reply { $0.list("webhooks", all) { Self.write($0, to: &$1) } }
     }
 
     func create() async throws(RequestFailure) -> Reply {
@@ -50,11 +48,10 @@ struct WebhookRoutes: Sendable {
             writer.member("name", webhook.name)
             Self.write(webhook.state, to: &writer)
             if let delivery = progress.current {
-                writer.key("current")
-                writer.object { writer in
+                writer.object("current") { writer in
                     writer.member("id", delivery.id)
-                    writer.member("notifications", integer: Int64(clamping: delivery.count))
-                    writer.member("failures", integer: Int64(clamping: delivery.failures))
+                    writer.member("notifications", count: delivery.count)
+                    writer.member("failures", count: delivery.failures)
                     if delivery.failures > 0 {
                         writer.member("failingSince", integer: delivery.failingSince)
                         writer.member("nextAttempt", integer: delivery.notBefore)
@@ -115,7 +112,7 @@ struct WebhookRoutes: Sendable {
         writer.list("fields", webhook.fields)
         writer.member("private", webhook.watchesPrivate)
         write(webhook.state, to: &writer)
-        writer.member("secrets", integer: Int64(webhook.sealedSecrets.count))
+        writer.member("secrets", count: webhook.sealedSecrets.count)
         writer.member("created", integer: webhook.created)
     }
 
@@ -131,10 +128,10 @@ struct WebhookRoutes: Sendable {
 
     private static func write(_ attempt: WebhookProgress.Attempt, to writer: inout JSONWriter) {
         writer.member("id", attempt.id)
-        writer.member("notifications", integer: Int64(clamping: attempt.count))
+        writer.member("notifications", count: attempt.count)
         writer.member("time", integer: attempt.time)
-        writer.member("milliseconds", integer: Int64(clamping: attempt.milliseconds))
-        if attempt.status > 0 { writer.member("status", integer: Int64(clamping: attempt.status)) }
+        writer.member("milliseconds", count: attempt.milliseconds)
+        if attempt.status > 0 { writer.member("status", count: attempt.status) }
         writer.member("delivered", attempt.reason.isEmpty)
         if !attempt.reason.isEmpty { writer.member("reason", attempt.reason) }
     }

@@ -34,12 +34,10 @@ struct MultipartReader {
     init?(contentType: String?) throws(RequestFailure) {
         guard let contentType, contentType.lowercased().hasPrefix("multipart/form-data") else { return nil }
         guard let boundary = Self.parameter("boundary", of: contentType), (1...70).contains(boundary.utf8.count) else {
-            throw Self.fault("Content-Type: multipart/form-data needs a boundary of 1 to 70 characters")
+            throw .badRequest("Content-Type: multipart/form-data needs a boundary of 1 to 70 characters")
         }
         delimiter = Array("\r\n--\(boundary)".utf8)
     }
-
-    private static func fault(_ problem: String) -> RequestFailure { RequestFailure(.badRequest, problem) }
 
     /// The file's bytes among those that came.
     mutating func take(_ bytes: some Collection<UInt8>) throws(RequestFailure) -> [UInt8] {
@@ -51,8 +49,8 @@ struct MultipartReader {
 
     /// The body has ended.
     func finish() throws(RequestFailure) {
-        guard case .epilogue = phase else { throw Self.fault("the body ends before its last boundary") }
-        guard hasFile else { throw Self.fault("the body has no file: a part named 'files', or one with a filename") }
+        guard case .epilogue = phase else { throw .badRequest("the body ends before its last boundary") }
+        guard hasFile else { throw .badRequest("the body has no file: a part named 'files', or one with a filename") }
     }
 
     /// - Returns: whether there is more to do with what is held.
@@ -110,7 +108,7 @@ struct MultipartReader {
         }
         try drop(held.prefix { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }.count)
         guard held.count >= 2 else { return false }
-        guard held[0] == 0x0D, held[1] == 0x0A else { throw Self.fault("a boundary is not the whole of its line") }
+        guard held[0] == 0x0D, held[1] == 0x0A else { throw .badRequest("a boundary is not the whole of its line") }
         // The line's end stays: a head without fields is an empty line.
         phase = .head
         return true
@@ -122,7 +120,7 @@ struct MultipartReader {
         guard let start = unknown.first(where: { held[$0...].starts(with: end) }) else {
             searched = held.count
             if held.count > Self.headBytesMax {
-                throw Self.fault("a part's head has more than \(Self.headBytesMax) bytes")
+                throw .badRequest("a part's head has more than \(Self.headBytesMax) bytes")
             }
             return false
         }
@@ -133,7 +131,7 @@ struct MultipartReader {
         let isFile =
             Self.parameter("name", of: disposition) == "files"
             || ["filename", "filename*"].contains { Self.parameter($0, of: disposition) != nil }
-        if isFile, hasFile { throw Self.fault("the body has more than one file; each has an upload URL of its own") }
+        if isFile, hasFile { throw .badRequest("the body has more than one file; each has an upload URL of its own") }
         hasFile = hasFile || isFile
         phase = isFile ? .file : .other
         return true
@@ -143,7 +141,7 @@ struct MultipartReader {
         overhead += count
         held.removeFirst(count)
         guard overhead <= Self.overheadBytesMax else {
-            throw Self.fault("the body has more than \(Self.overheadBytesMax) bytes beside its file")
+            throw .badRequest("the body has more than \(Self.overheadBytesMax) bytes beside its file")
         }
     }
 

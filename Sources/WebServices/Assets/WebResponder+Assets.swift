@@ -33,8 +33,8 @@ extension WebResponder {
 
     private static func require(_ methods: [String], of call: WebCall) throws(RequestFailure) {
         guard methods.contains(call.request.method.rawValue) else {
-            throw RequestFailure(
-                .badRequest, "this URL is called with \(methods.joined(separator: " or "))",
+            throw .badRequest(
+                "this URL is called with \(methods.joined(separator: " or "))",
                 details: .methods(methods))
         }
     }
@@ -98,7 +98,7 @@ extension WebResponder {
         while let part = try await Self.next(&parts) {
             count += UInt64(part.readableBytes)
             if let problem = pace.problem(after: count, now: context.service.uptime) {
-                throw RequestFailure(.badRequest, problem, details: .bodyTooSlow)
+                throw .badRequest(problem, details: .bodyTooSlow)
             }
             if let bytes = try multipart?.take(part.readableBytesView) {
                 if !bytes.isEmpty { try await file.write(bytes) }
@@ -108,7 +108,7 @@ extension WebResponder {
         }
         let isWhole = length.map { $0 == count } ?? (call.clientDisconnect?.isOver != true)
         guard isWhole else {
-            throw RequestFailure(.badRequest, "the body ended after \(count) bytes, before it was whole")
+            throw .badRequest("the body ended after \(count) bytes, before it was whole")
         }
         try multipart?.finish()
     }
@@ -117,7 +117,7 @@ extension WebResponder {
         do {
             return try await parts.next()
         } catch {
-            throw RequestFailure(.badRequest, "the request's body did not arrive: \(error)")
+            throw .badRequest("the request's body did not arrive: \(error)")
         }
     }
 }

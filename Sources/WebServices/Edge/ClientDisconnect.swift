@@ -13,7 +13,6 @@ struct ClientDisconnect: Sendable {
     /// - Parameter channel: a connection, or one request's part of it.
     init(of channel: any Channel) { self.channel = channel }
 
-    /// Whether the client has gone.
     var isOver: Bool { !channel.isActive }
 
     /// Done once the connection's loop has done all that it was given until now.
@@ -62,9 +61,7 @@ extension ClientDisconnect? {
             task.cancel()
         }.get()
     }
-}
 
-extension ClientDisconnect? {
     /// Writes parts, each once the connection's loop has taken the one before: a writer waits for a full socket, but
     /// not for a loop that seals more slowly than parts come, and they would pile up before it.
     /// - Parameter wrote: called with each part's length.

@@ -1,11 +1,6 @@
+import Glibc
 import NIOCore
 import Synchronization
-
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Darwin)
-    import Darwin
-#endif
 
 /// What the connections of one address come to.
 final class AddressLoad: Sendable {

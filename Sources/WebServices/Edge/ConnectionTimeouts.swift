@@ -9,7 +9,7 @@ import NIOTLS
 ///
 /// A connection is held against one rule for what comes in (handshake, head, body or nothing) and one for what goes
 /// out. Nothing is held against a client while it is the node's turn.
-struct ConnectionTimeouts: Sendable, Equatable {
+struct ConnectionTimeouts: Sendable {
     /// What comes in.
     enum Input: Sendable, Equatable {
         case handshake
@@ -57,11 +57,6 @@ struct ConnectionTimeouts: Sendable, Equatable {
     init(limits: EdgeLimits, now: NIODeadline) {
         self.limits = limits
         since = now
-    }
-
-    static func == (left: Self, right: Self) -> Bool {
-        left.input == right.input && left.since == right.since && left.requestsOpen == right.requestsOpen
-            && left.output?.began == right.output?.began && left.output?.sentBytes == right.output?.sentBytes
     }
 
     // MARK: Events
@@ -215,12 +210,10 @@ final class ConnectionTimeoutHandler: ChannelDuplexHandler {
             return drop(context)
         }
         if let refusal = connection.refusal { edge.overLimit(refusal) }
-        #if os(Linux)
-            // TCP_NOTSENT_LOWAT, which NIO has no name for: what the kernel holds back of an answer stays small, so
-            // that the progress of a slow reader shows here, and slow readers cost little memory.
-            try? context.channel.syncOptions?.setOption(
-                .tcpOption(NIOBSDSocket.Option(rawValue: 25)), value: SocketOptionValue(64 << 10))
-        #endif
+        // TCP_NOTSENT_LOWAT, which NIO has no name for: what the kernel holds back of an answer stays small, so that
+        // the progress of a slow reader shows here, and slow readers cost little memory.
+        try? context.channel.syncOptions?.setOption(
+            .tcpOption(NIOBSDSocket.Option(rawValue: 25)), value: SocketOptionValue(64 << 10))
         scheduleLook(context)
     }
 

@@ -1,11 +1,6 @@
+import Glibc
 package import NIOCore
 import Synchronization
-
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Darwin)
-    import Darwin
-#endif
 
 /// What clients of a node may hold and how long they may take; beyond it they are refused, so that nobody can keep the
 /// others out by opening much or by being slow.
@@ -85,11 +80,7 @@ package enum OpenFiles {
     @discardableResult
     package static func raiseLimit() -> Int {
         var limit = rlimit()
-        #if canImport(Glibc)
-            let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
-        #else
-            let resource = RLIMIT_NOFILE
-        #endif
+        let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
         guard getrlimit(resource, &limit) == 0 else { return 1_024 }
         let most = min(limit.rlim_max, rlim_t(wanted))
         if limit.rlim_cur < most {

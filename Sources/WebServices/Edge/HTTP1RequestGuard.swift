@@ -120,7 +120,6 @@ final class HTTP1RequestGuard: ChannelDuplexHandler, RemovableChannelHandler {
 
     // MARK: Refusing
 
-    /// Ends what comes too slowly.
     func isTooSlow(_ end: EdgeEnd) {
         guard case .serving = phase else { return }
         if end == .slowBody {

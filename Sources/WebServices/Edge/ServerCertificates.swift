@@ -59,22 +59,15 @@ final class ServerCertificates: Sendable {
             throw Unusable(description: "\(certificatePath) holds no certificate in PEM form")
         }
         if isChecked, let problem = CertificateValidity.problem(of: leaf) { throw Unusable(description: problem) }
-        return try NIOSSLContext(
-            configuration: configuration(
-                chain: chain.map { .certificate($0) },
-                key: .privateKey(try NIOSSLPrivateKey(file: keyPath, format: .pem))))
-    }
-
-    /// TLS 1.2 or later with AEAD suites only. BoringSSL has no compression, and renegotiation stays off.
-    private static func configuration(
-        chain: [NIOSSLCertificateSource], key: NIOSSLPrivateKeySource
-    ) -> TLSConfiguration {
-        var configuration = TLSConfiguration.makeServerConfiguration(certificateChain: chain, privateKey: key)
+        // TLS 1.2 or later with AEAD suites only. BoringSSL has no compression, and renegotiation stays off.
+        var configuration = TLSConfiguration.makeServerConfiguration(
+            certificateChain: chain.map { .certificate($0) },
+            privateKey: .privateKey(try NIOSSLPrivateKey(file: keyPath, format: .pem)))
         configuration.minimumTLSVersion = .tlsv12
         configuration.cipherSuites = cipherSuites
         configuration.renegotiationSupport = .none
         configuration.applicationProtocols = ["h2", "http/1.1"]
         configuration.shutdownTimeout = .seconds(1)
-        return configuration
+        return try NIOSSLContext(configuration: configuration)
     }
 }

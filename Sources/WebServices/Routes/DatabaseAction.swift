@@ -2,118 +2,74 @@ import Directory
 import RecordModel
 import Service
 
-/// Every action under `/database/1/{container}/{environment}/{database}/`: the table of contents of the protocol.
-enum DatabaseAction: String, CaseIterable, Sendable {
-    case modifyRecords = "records/modify"
-    case lookUpRecords = "records/lookup"
-    case queryRecords = "records/query"
-    case recordVersions = "records/versions"
-    case recordChanges = "records/changes"
-    case zoneChanges = "changes/zone"
-    case databaseChanges = "changes/database"
-    case zonesChanges = "zones/changes"
-    case listZones = "zones/list"
-    case lookUpZones = "zones/lookup"
-    case modifyZones = "zones/modify"
-    case caller = "users/caller"
-    case currentUser = "users/current"
-    case discoverUsers = "users/discover"
-    case lookUpUsersByEmail = "users/lookup/email"
-    case lookUpUsersByID = "users/lookup/id"
-    case contacts = "users/lookup/contacts"
-    case resolveShares = "records/resolve"
-    case acceptShares = "records/accept"
-    case prepareZip = "records/zip/prepare"
-    case uploadAssets = "assets/upload"
-    case rereferenceAssets = "assets/rereference"
-    case listSubscriptions = "subscriptions/list"
-    case lookUpSubscriptions = "subscriptions/lookup"
-    case modifySubscriptions = "subscriptions/modify"
+/// One action under `/database/1/{container}/{environment}/{database}/`.
+struct DatabaseAction: Sendable {
+    /// Its place behind that, by which logs name it, too.
+    let path: String
+    /// The least role of an administrator who calls it for public data; production asks for `admin` to change anything.
+    let leastRole: AdministratorRole
+    /// What it does, as series tell requests apart.
+    let group: OperationGroup
+    let methods: [String]
+    /// Whether it may read much, which ends when its client goes away.
+    private let isLong: Bool
+    /// The method that answers a call; nil where CloudKit has the action, and this version does not have it yet.
+    private let answer: (@Sendable (DatabaseCall) -> AdminRoute.Answer)?
 
-    /// Clients call what needs no body with either method.
-    var methods: [String] {
-        switch self {
-        case .listZones, .caller, .currentUser, .discoverUsers, .contacts, .listSubscriptions: ["GET", "POST"]
-        default: ["POST"]
-        }
+    /// - Parameter takesGet: clients call what needs no body with either method.
+    private init(
+        _ path: String, _ leastRole: AdministratorRole, _ group: OperationGroup, isLong: Bool = false,
+        takesGet: Bool = false, _ answer: (@Sendable (DatabaseCall) -> AdminRoute.Answer)? = nil
+    ) {
+        self.path = path
+        self.leastRole = leastRole
+        self.group = group
+        self.isLong = isLong
+        methods = takesGet ? ["GET", "POST"] : ["POST"]
+        self.answer = answer
     }
 
     /// - Throws: `NOT_FOUND` for an action that there is not, 405 for a method that it is not called with.
-    init(_ path: String, method: String) throws(RequestFailure) {
-        guard let action = DatabaseAction(rawValue: path) else {
-            throw .notFound("no action '\(path)'")
-        }
+    static func find(_ path: String, method: String) throws(RequestFailure) -> DatabaseAction {
+        guard let action = all.first(where: { $0.path == path }) else { throw .notFound("no action '\(path)'") }
         try RequestFailure.require(method, of: action.methods, for: path)
-        self = action
+        return action
     }
 
-    /// The least role of an administrator who calls it for public data; production asks for `admin` to change anything.
-    var leastRole: AdministratorRole {
-        switch self {
-        case .modifyRecords, .modifyZones, .uploadAssets, .rereferenceAssets, .acceptShares, .modifySubscriptions:
-            .developer
-        case .caller, .currentUser, .discoverUsers, .lookUpUsersByEmail, .lookUpUsersByID, .contacts: .admin
-        case .lookUpRecords, .queryRecords, .recordVersions, .recordChanges, .zoneChanges, .databaseChanges,
-            .zonesChanges, .listZones, .lookUpZones, .resolveShares, .prepareZip, .listSubscriptions,
-            .lookUpSubscriptions:
-            .viewer
-        }
-    }
+    /// The table of contents of the protocol.
+    static let all: [DatabaseAction] = [
+        .init("records/modify", .developer, .recordsWrite) { RecordRoutes(call: $0).modify },
+        .init("records/lookup", .viewer, .recordsRead) { RecordRoutes(call: $0).lookUp },
+        .init("records/query", .viewer, .recordsRead, isLong: true) { RecordRoutes(call: $0).query },
+        .init("records/versions", .viewer, .recordsRead) { RecordRoutes(call: $0).versions },
+        .init("records/changes", .viewer, .changes, isLong: true) { ChangeRoutes(call: $0).records },
+        .init("changes/zone", .viewer, .changes, isLong: true) { ChangeRoutes(call: $0).zones },
+        .init("changes/database", .viewer, .changes, isLong: true) { ChangeRoutes(call: $0).database },
+        .init("zones/changes", .viewer, .changes, isLong: true) { ChangeRoutes(call: $0).zoneDictionaries },
+        .init("zones/list", .viewer, .zones, takesGet: true) { ZoneRoutes(call: $0).list },
+        .init("zones/lookup", .viewer, .zones) { ZoneRoutes(call: $0).lookUp },
+        .init("zones/modify", .developer, .zones) { ZoneRoutes(call: $0).modify },
+        .init("users/caller", .admin, .users, takesGet: true) { UserRoutes(call: $0).caller },
+        .init("users/current", .admin, .users, takesGet: true) { UserRoutes(call: $0).current },
+        .init("users/discover", .admin, .users, takesGet: true) { UserRoutes(call: $0).discover },
+        .init("users/lookup/email", .admin, .users) { UserRoutes(call: $0).lookUpByEmail },
+        .init("users/lookup/id", .admin, .users) { UserRoutes(call: $0).lookUpByID },
+        .init("users/lookup/contacts", .admin, .users, takesGet: true) { UserRoutes(call: $0).contacts },
+        .init("records/resolve", .viewer, .recordsRead),
+        .init("records/accept", .developer, .recordsWrite),
+        .init("records/zip/prepare", .viewer, .assets),
+        .init("assets/upload", .developer, .assets) { AssetRoutes(call: $0).upload },
+        .init("assets/rereference", .developer, .assets) { AssetRoutes(call: $0).rereference },
+        .init("subscriptions/list", .viewer, .subscriptions, takesGet: true) { SubscriptionRoutes(call: $0).list },
+        .init("subscriptions/lookup", .viewer, .subscriptions) { SubscriptionRoutes(call: $0).lookUp },
+        .init("subscriptions/modify", .developer, .subscriptions) { SubscriptionRoutes(call: $0).modify },
+    ]
 
-    /// What it does, as series tell requests apart.
-    var group: OperationGroup {
-        switch self {
-        case .modifyRecords, .acceptShares: .recordsWrite
-        case .lookUpRecords, .queryRecords, .recordVersions, .resolveShares: .recordsRead
-        case .recordChanges, .zoneChanges, .databaseChanges, .zonesChanges: .changes
-        case .listZones, .lookUpZones, .modifyZones: .zones
-        case .caller, .currentUser, .discoverUsers, .lookUpUsersByEmail, .lookUpUsersByID, .contacts: .users
-        case .prepareZip, .uploadAssets, .rereferenceAssets: .assets
-        case .listSubscriptions, .lookUpSubscriptions, .modifySubscriptions: .subscriptions
-        }
-    }
-
-    private var isLongRead: Bool {
-        switch self {
-        case .queryRecords, .recordChanges, .zoneChanges, .databaseChanges, .zonesChanges: true
-        default: false
-        }
-    }
-
-    /// - Parameter long: ends what may read much when its client goes away.
-    func respond(
-        to call: DatabaseCall, in service: RecordService, _ long: ClientDisconnect?
-    ) async throws(RequestFailure) -> Reply {
-        if isLongRead, long != nil {
-            return try await long.whileClientStays { () throws(RequestFailure) in
-                try await respond(to: call, in: service, nil)
-            }
-        }
-        return switch self {
-        case .modifyRecords: try await RecordRoutes(service: service, call: call).modify()
-        case .lookUpRecords: try await RecordRoutes(service: service, call: call).lookUp()
-        case .queryRecords: try await RecordRoutes(service: service, call: call).query()
-        case .recordVersions: try await RecordRoutes(service: service, call: call).versions()
-        case .recordChanges: try await ChangeRoutes(service: service, call: call).records()
-        case .zoneChanges: try await ChangeRoutes(service: service, call: call).zones()
-        case .databaseChanges: try await ChangeRoutes(service: service, call: call).database()
-        case .zonesChanges: try await ChangeRoutes(service: service, call: call).zoneDictionaries()
-        case .listZones: try await ZoneRoutes(service: service, call: call).list()
-        case .lookUpZones: try await ZoneRoutes(service: service, call: call).lookUp()
-        case .modifyZones: try await ZoneRoutes(service: service, call: call).modify()
-        case .caller: try await UserRoutes(service: service, call: call).caller()
-        case .currentUser: try await UserRoutes(service: service, call: call).current()
-        case .discoverUsers: try await UserRoutes(service: service, call: call).discover()
-        case .lookUpUsersByEmail: try await UserRoutes(service: service, call: call).lookUpByEmail()
-        case .lookUpUsersByID: try await UserRoutes(service: service, call: call).lookUpByID()
-        case .contacts: try UserRoutes(service: service, call: call).contacts()
-        case .uploadAssets: try await AssetRoutes(service: service, call: call).upload()
-        case .rereferenceAssets: try await AssetRoutes(service: service, call: call).rereference()
-        case .listSubscriptions: try await SubscriptionRoutes(service: service, call: call).list()
-        case .lookUpSubscriptions: try await SubscriptionRoutes(service: service, call: call).lookUp()
-        case .modifySubscriptions: try await SubscriptionRoutes(service: service, call: call).modify()
-        case .resolveShares, .acceptShares, .prepareZip: throw .notBuilt(rawValue)
-        }
+    /// - Parameter client: ends what may read much when it goes away.
+    func respond(to call: DatabaseCall, _ client: ClientDisconnect?) async throws(RequestFailure) -> Reply {
+        guard let answer else { throw .notBuilt(path) }
+        guard isLong else { return try await answer(call)() }
+        return try await client.whileClientStays { () throws(RequestFailure) in try await answer(call)() }
     }
 }
 

@@ -23,19 +23,11 @@ enum NotificationAction: String, CaseIterable, Sendable {
 
 /// `/push/1/{container}/{environment}/changes|watch`: the log of a user's notifications.
 struct NotificationRoutes {
-    private let service: RecordService
-    private let store: StoreKey
-    private let accountID: String
-    private let call: WebCall
-    private let body: [UInt8]
-
-    init(_ service: RecordService, _ call: WebCall, _ admitted: AdmittedCall, _ route: DataRoute) {
-        accountID = admitted.accountID
-        self.service = service
-        store = admitted.store(in: route.target)
-        self.call = call
-        body = admitted.body
-    }
+    let service: RecordService
+    let store: StoreKey
+    let accountID: String
+    let call: WebCall
+    let body: [UInt8]
 
     func respond(
         to action: NotificationAction, by deadline: Deadline,
@@ -78,10 +70,9 @@ extension NotificationsRequest {
 
 /// `subscriptions/list`, `subscriptions/lookup` and `subscriptions/modify`.
 struct SubscriptionRoutes {
-    var service: RecordService
-    var call: DatabaseCall
+    let call: DatabaseCall
 
-    private var subscriptions: Subscriptions { Subscriptions(service, call.request) }
+    private var subscriptions: Subscriptions { Subscriptions(call.request) }
 
     /// `GET subscriptions/list`: all of the caller's to this database, by name.
     func list() async throws(RequestFailure) -> Reply {
@@ -126,9 +117,7 @@ struct SubscriptionRoutes {
     }
 
     private func reply(_ members: (inout JSONWriter) -> Void) -> Reply {
-        Reply { writer in
-            writer.array("subscriptions", members)
-        }
+        Reply { $0.array("subscriptions", members) }
     }
 }
 
@@ -144,8 +133,7 @@ enum DeviceTokenAction: String, CaseIterable, Sendable {
         guard url.segments.count == 6, url.segments[1] == "1",
             let action = DeviceTokenAction(rawValue: url.segments.dropFirst(4).joined(separator: "/"))
         else {
-            throw RequestFailure(
-                .notFound, "tokens are at /device/1/{container}/{environment}/tokens/{create|register}")
+            throw .notFound("tokens are at /device/1/{container}/{environment}/tokens/{create|register}")
         }
         try RequestFailure.require(method, of: action.methods, for: action.rawValue)
         self = action
@@ -154,13 +142,8 @@ enum DeviceTokenAction: String, CaseIterable, Sendable {
 
 /// `/device/1/{container}/{environment}/tokens/create|register`, and the courier's URL.
 struct DeviceTokenRoutes {
-    private let service: RecordService
-    private let call: WebCall
-
-    init(_ context: WebContext, _ call: WebCall) {
-        service = context.service
-        self.call = call
-    }
+    let service: RecordService
+    let call: WebCall
 
     func respond(
         to action: DeviceTokenAction, _ admitted: AdmittedCall, _ route: DataRoute
@@ -170,8 +153,7 @@ struct DeviceTokenRoutes {
         let device = DeviceTokens.Device(
             store: admitted.store(in: route.target), accountID: admitted.accountID, client: form.clientID ?? ofURL)
         guard let environment = DeviceTokens.PushEnvironment(rawValue: form.environment) else {
-            throw RequestFailure(
-                .badRequest, "apnsEnvironment: 'development' or 'production' is expected, not '\(form.environment)'")
+            throw .badRequest("apnsEnvironment: 'development' or 'production' is expected, not '\(form.environment)'")
         }
         let tokens = DeviceTokens(service)
         let token: String
@@ -179,7 +161,7 @@ struct DeviceTokenRoutes {
         case .create: token = try await tokens.create(device, environment)
         case .register:
             guard let given = form.token else {
-                throw RequestFailure(.badRequest, "apnsToken: a token of tokens/create is expected")
+                throw .badRequest("apnsToken: a token of tokens/create is expected")
             }
             try await tokens.register(given, device, environment)
             token = given
@@ -197,7 +179,7 @@ struct DeviceTokenRoutes {
     func courier() async throws(RequestFailure) -> Reply {
         try RequestFailure.require(call.request.method.rawValue, of: ["GET"], for: "aps")
         guard let token = call.url["tok"], !token.isEmpty else {
-            throw RequestFailure(.badRequest, "tok: a token of tokens/create is expected")
+            throw .badRequest("tok: a token of tokens/create is expected")
         }
         let payload = try await call.clientDisconnect.whileClientStays { [service, call] () throws(RequestFailure) in
             try await DeviceTokens(service).next(token, address: call.address)

@@ -104,14 +104,11 @@ extension PreferenceRoutes {
         switch written {
         case .applied(let versions, let usage):
             return Reply { writer in
-                writer.array("values") { writer in
-                    for (write, version) in zip(writes, versions) {
-                        writer.object { writer in
-                            writer.member("key", write.key)
-                            if let version { writer.member("version", version.description) }
-                            if write.value == nil { writer.member("deleted", true) }
-                        }
-                    }
+                writer.list("values", zip(writes, versions)) { written, writer in
+                    let (write, version) = written
+                    writer.member("key", write.key)
+                    writer.optional("version", version?.description)
+                    if write.value == nil { writer.member("deleted", true) }
                 }
                 writer.object("usage") { usage.write(to: &$0) }
             }
@@ -119,20 +116,13 @@ extension PreferenceRoutes {
             let numbersAsStrings = try numbersAsStrings(json)
             let error = ServiceError(.conflict, "a value was written meanwhile; see conflicts. Nothing was changed")
             return Reply(error, uuid: call.uuid) { writer in
-                writer.array("conflicts") { writer in
-                    for conflict in conflicts { write(conflict, numbersAsStrings: numbersAsStrings, to: &writer) }
+                writer.list("conflicts", conflicts) { conflict, writer in
+                    writer.member("key", conflict.key)
+                    writer.optional("version", conflict.version?.description)
+                    guard let value = conflict.value else { return }
+                    writer.key("value")
+                    value.write(to: &writer, numbersAsStrings: numbersAsStrings)
                 }
-            }
-        }
-    }
-
-    private func write(_ conflict: KeyValueConflict, numbersAsStrings: Bool, to writer: inout JSONWriter) {
-        writer.object { writer in
-            writer.member("key", conflict.key)
-            if let version = conflict.version { writer.member("version", version.description) }
-            if let value = conflict.value {
-                writer.key("value")
-                value.write(to: &writer, numbersAsStrings: numbersAsStrings)
             }
         }
     }

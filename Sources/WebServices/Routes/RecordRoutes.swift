@@ -3,8 +3,7 @@ import Service
 
 /// `POST records/modify`, `records/lookup`, `records/query` and `records/versions`.
 struct RecordRoutes {
-    var service: RecordService
-    var call: DatabaseCall
+    let call: DatabaseCall
 
     /// Up to 200 operations on records of one zone.
     func modify() async throws(RequestFailure) -> Reply {
@@ -12,7 +11,7 @@ struct RecordRoutes {
         call.note.about(
             zone: form.zoneID.name, recordType: form.operations.first { $0.recordType != nil }?.recordType,
             records: form.operations.count)
-        let modification = RecordModification(service, call.request)
+        let modification = RecordModification(call.request)
         let result = try await modification.run(form)
         lazy var links = modification.assetPresenter(in: form.zoneID, isReadable: true)
         lazy var checksums = modification.assetPresenter(in: form.zoneID, isReadable: false)
@@ -67,14 +66,14 @@ struct RecordRoutes {
     func lookUp() async throws(RequestFailure) -> Reply {
         let form = try call.form(LookupRecordsRequest.self)
         call.note.about(zone: form.zoneID.name, records: form.records.count)
-        return reply(try await RecordQueries(service, call.request).lookUp(form))
+        return reply(try await RecordQueries(call.request).lookUp(form))
     }
 
     /// One page of the records of a type for which all filters hold.
     func query() async throws(RequestFailure) -> Reply {
         let form = try call.form(QueryRecordsRequest.self)
         call.note.about(zone: form.zoneID.name, recordType: form.query.recordType)
-        let page = try await RecordQueries(service, call.request).query(form)
+        let page = try await RecordQueries(call.request).query(form)
         call.note.note { $0.records = page.count }
         return reply(page)
     }
@@ -83,7 +82,7 @@ struct RecordRoutes {
     func versions() async throws(RequestFailure) -> Reply {
         let form = try call.form(RecordVersionsRequest.self)
         call.note.about(zone: form.zoneID.name, records: 1)
-        let page = try await RecordQueries(service, call.request).versions(form)
+        let page = try await RecordQueries(call.request).versions(form)
         return Reply { writer in
             writer.raw("versions", page.versions)
             writer.member("moreComing", page.moreComing)
@@ -95,32 +94,25 @@ struct RecordRoutes {
             writer.raw("records", page.records)
             if let marker = page.continuationMarker { writer.member("continuationMarker", marker) }
             if let token = page.syncToken { writer.member("syncToken", token) }
-            if let explanation = page.explanation {
-                writer.raw("explanation", explanation)
-            }
+            if let explanation = page.explanation { writer.raw("explanation", explanation) }
         }
     }
 }
 
 /// `POST assets/upload` and `assets/rereference`: what gives the right to send files, and to save them again.
 struct AssetRoutes {
-    var service: RecordService
-    var call: DatabaseCall
+    let call: DatabaseCall
 
-    private var assets: Assets { Assets(service, call.request) }
+    private var assets: Assets { Assets(call.request) }
 
     /// Up to 200 URLs to upload files to.
     func upload() async throws(RequestFailure) -> Reply {
         let uploads = try await assets.uploads(try call.form(AssetsUploadRequest.self))
         return Reply { writer in
-            writer.array("tokens") { writer in
-                for upload in uploads {
-                    writer.object { writer in
-                        writer.member("recordName", upload.recordName)
-                        writer.member("fieldName", upload.fieldName)
-                        writer.member("url", upload.url)
-                    }
-                }
+            writer.list("tokens", uploads) { upload, writer in
+                writer.member("recordName", upload.recordName)
+                writer.member("fieldName", upload.fieldName)
+                writer.member("url", upload.url)
             }
         }
     }

@@ -3,10 +3,9 @@ import Service
 
 /// `users/...`: who the caller is, and who others are as far as they let themselves be found.
 struct UserRoutes {
-    var service: RecordService
-    var call: DatabaseCall
+    let call: DatabaseCall
 
-    private var users: Users { Users(service, call.request) }
+    private var users: Users { Users(call.request) }
 
     /// `GET users/caller`.
     func caller() async throws(RequestFailure) -> Reply {
@@ -30,9 +29,7 @@ struct UserRoutes {
         try users.requireUser()
         let form = try call.form(UsersDiscoverRequest.self)
         let identities = try await users.discover(form.lookupInfos)
-        return Reply { writer in
-            writer.array("users") { writer in for identity in identities { writer.identity(identity) } }
-        }
+        return Reply { $0.array("users") { writer in for identity in identities { writer.identity(identity) } } }
     }
 
     /// `POST users/lookup/email`, an older form.
@@ -53,9 +50,7 @@ struct UserRoutes {
     /// is no address book here, so there are none.
     func contacts() throws(RequestFailure) -> Reply {
         try users.requireUser()
-        return Reply { writer in
-            writer.array("users") { _ in }
-        }
+        return Reply { $0.array("users") { _ in } }
     }
 
     private func legacy(

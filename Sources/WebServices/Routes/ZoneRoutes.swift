@@ -4,18 +4,14 @@ import Service
 
 /// `zones/list`, `zones/lookup` and `zones/modify`.
 struct ZoneRoutes {
-    var service: RecordService
-    var call: DatabaseCall
+    let call: DatabaseCall
 
-    private var zones: Zones { Zones(service, call.request) }
+    private var zones: Zones { Zones(call.request) }
 
     /// `GET zones/list`: every zone of the database, sorted by name; the default zone is always there.
     func list() async throws(RequestFailure) -> Reply {
         let states = try await zones.list()
-        return Reply { writer in
-            writer.array("zones") { writer in for state in states { writer.zone(state, of: call.request, in: service) }
-            }
-        }
+        return Reply { $0.array("zones") { writer in for state in states { writer.zone(state, of: call.request) } } }
     }
 
     /// `POST zones/lookup`.
@@ -26,7 +22,7 @@ struct ZoneRoutes {
         writer.beginArray()
         for id in form.zones {
             do throws(RequestFailure) {
-                writer.zone(try await zones.lookUp(id), of: call.request, in: service)
+                writer.zone(try await zones.lookUp(id), of: call.request)
             } catch {
                 if error.error.code == .tryAgainLater { throw error }
                 writer.zoneError(id, error.error)
@@ -46,7 +42,7 @@ struct ZoneRoutes {
         for (number, operation) in form.operations.enumerated() {
             do throws(RequestFailure) {
                 if let state = try await zones.modify(operation, number: number) {
-                    writer.zone(state, of: call.request, in: service)
+                    writer.zone(state, of: call.request)
                 } else {
                     writer.deletedZone(call.request.zoneID(named: operation.zoneID.name))
                 }
@@ -62,22 +58,21 @@ struct ZoneRoutes {
 
 extension JSONWriter {
     /// A zone dictionary; zones with a change feed have a token.
-    mutating func zone(_ state: ZoneState, of request: DatabaseRequest, in service: RecordService) {
+    mutating func zone(_ state: ZoneState, of request: DatabaseRequest) {
         zone(
-            request.zoneID(named: state.name), syncToken: request.token(of: state, in: service),
+            request.zoneID(named: state.name), syncToken: request.token(of: state),
             isAtomic: ZoneKey(database: request.key, name: state.name).isAtomic)
     }
 }
 
 /// `changes/zone` and `changes/database`, and their older forms `records/changes` and `zones/changes`.
 struct ChangeRoutes {
-    var service: RecordService
-    var call: DatabaseCall
+    let call: DatabaseCall
 
     /// Bytes of records in one answer, give or take a page: zones that come after have to be asked for again.
     private static let answerBytesMax = 8 << 20
 
-    private var feeds: ChangeFeeds { ChangeFeeds(service, call.request) }
+    private var feeds: ChangeFeeds { ChangeFeeds(call.request) }
 
     /// `POST changes/zone`: each zone stands alone.
     func zones() async throws(RequestFailure) -> Reply {
@@ -85,7 +80,7 @@ struct ChangeRoutes {
         call.note.about(zone: form.zones.first?.zoneID.name ?? "")
         // Those for which the answer has no room cost nothing: they are asked for again.
         var read = 0
-        defer { Zones(service, call.request).pay(forZones: read) }
+        defer { Zones(call.request).pay(forZones: read) }
         var writer = JSONWriter()
         writer.beginArray()
         for item in form.zones {
@@ -148,7 +143,7 @@ struct ChangeRoutes {
                     if zone.isDeleted {
                         writer.deletedZone(call.request.zoneID(named: zone.state.name))
                     } else {
-                        writer.zone(zone.state, of: call.request, in: service)
+                        writer.zone(zone.state, of: call.request)
                     }
                 }
             }

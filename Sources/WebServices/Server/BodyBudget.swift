@@ -10,7 +10,6 @@ struct ByteHolder: Sendable {
     var container: String?
     /// Where the client is.
     var address: ClientAddress
-
 }
 
 extension ByteHolder {
@@ -75,7 +74,6 @@ final class BodyBudget: Sendable {
         return bytes
     }
 
-    /// Gives back what a body took.
     func release(_ count: Int, of holder: ByteHolder) {
         guard count > 0 else { return }
         state.withLock { $0.add(-count, for: holder) }

@@ -19,7 +19,6 @@ extension JSONWriter {
         if let value { member(key, value) }
     }
 
-    /// A member that is left out where there is no value.
     mutating func optional(_ key: String, integer value: Int64?) {
         if let value { member(key, integer: value) }
     }

@@ -35,7 +35,6 @@ extension WebCall {
         }
     }
 
-    /// Takes note of which administrator asks, and for which container.
     func note(_ caller: AdministratorAccess?, bodyBytes: Int) {
         note.note { entry in
             entry.container = url.text("container") ?? ""

@@ -16,7 +16,6 @@ struct DatabaseCall: Sendable {
     /// What the log of requests is to say of it.
     var note: RequestNote
 
-    /// The request's body as one of the protocol's forms.
     func form<Form: WebRequest>(_: Form.Type) throws(RequestFailure) -> Form { try body.form() }
 }
 
@@ -55,7 +54,7 @@ struct DataRoute: Sendable {
             guard let database = Scope(rawValue: url.segments[4]) else {
                 throw .badRequest("database: 'public', 'private' or 'shared' is expected, not '\(url.segments[4])'")
             }
-            let action = try DatabaseAction(url.segments.dropFirst(5).joined(separator: "/"), method: method)
+            let action = try DatabaseAction.find(url.segments.dropFirst(5).joined(separator: "/"), method: method)
             if database == .shared { throw .notBuilt("the shared database") }
             target.needsUser = database != .public
             self.action = .database(database, action)
@@ -97,14 +96,13 @@ struct DataRoute: Sendable {
     /// As the audit log names it.
     var name: String {
         switch action {
-        case .database(_, let action): action.rawValue
+        case .database(_, let action): action.path
         case .keyValues(let action): "kv/\(action.rawValue)"
         case .notifications(let action): "push/\(action.rawValue)"
         case .deviceTokens(let action): action.rawValue
         }
     }
 
-    /// What it does, as series tell requests apart.
     var group: OperationGroup {
         switch action {
         case .database(_, let action): action.group
@@ -124,7 +122,6 @@ struct DataRoute: Sendable {
         return "\(data) of \(target.container) (\(target.environment.rawValue))"
     }
 
-    /// The least role of an administrator who may ask for it.
     var leastRole: AdministratorRole {
         if case .database(_, let action) = action { action.leastRole } else { .admin }
     }
@@ -181,10 +178,13 @@ extension WebResponder {
                     deadline: admitted.deadline
                 ).respond(to: action) { stream(of: $0, call, route, admitted, limit: $1) }
             case .notifications(let action):
-                return try await NotificationRoutes(context.service, call, admitted, route)
-                    .respond(to: action, by: admitted.deadline) { stream(of: $0, call, route, admitted, limit: $1) }
+                return try await NotificationRoutes(
+                    service: context.service, store: admitted.store(in: route.target), accountID: admitted.accountID,
+                    call: call, body: admitted.body
+                ).respond(to: action, by: admitted.deadline) { stream(of: $0, call, route, admitted, limit: $1) }
             case .deviceTokens(let action):
-                return try await DeviceTokenRoutes(context, call).respond(to: action, admitted, route)
+                return try await DeviceTokenRoutes(service: context.service, call: call)
+                    .respond(to: action, admitted, route)
             }
         } catch {
             throw refused(error, call, route, notes)
@@ -195,7 +195,7 @@ extension WebResponder {
     private func respond(
         to asked: DatabaseCall, _ action: DatabaseAction, _ call: WebCall
     ) async throws(RequestFailure) -> Reply {
-        let reply = try await action.respond(to: asked, in: context.service, call.clientDisconnect)
+        let reply = try await action.respond(to: asked, call.clientDisconnect)
         let bytes = reply.body.count + (reply.isAllRefused ? 0 : asked.body.count)
         context.service.usage.carried(bytes, for: asked.request.key, of: asked.request.caller.stampName)
         return reply
@@ -208,7 +208,8 @@ extension WebResponder {
         let schema = SchemaKey(container: route.target.container, environment: route.target.environment)
         let target = DatabaseKey(database, of: admitted.context.admitted.caller, in: schema)
         var request = DatabaseRequest(
-            key: target, requester: admitted.requester, in: admitted.context.directory, deadline: admitted.deadline)
+            service, key: target, requester: admitted.requester, in: admitted.context.directory,
+            deadline: admitted.deadline)
         if let text = call.request.headers[WebCall.idempotencyKey] {
             request.identity = try RequestIdentity(text, body: admitted.body, in: service)
         }
@@ -267,7 +268,6 @@ private struct DataAdmission {
         holder = ByteHolder(call, container: route.target.container)
     }
 
-    /// Lets go of the body's bytes.
     mutating func release() {
         bodies.release(held, of: holder)
         held = 0

@@ -14,7 +14,6 @@ package struct WebResponder: HTTPResponder {
 
     let context: WebContext
 
-    /// For one node.
     package init(context: WebContext) { self.context = context }
 
     /// Answers a request; what fails is an answer, too.
@@ -90,7 +89,7 @@ package struct WebResponder: HTTPResponder {
             headers.leaveOutAccessControl()
             return try console(call)
         case "assets": return try await assets(call, &headers)
-        case "aps": return try await DeviceTokenRoutes(context, call).courier()
+        case "aps": return try await DeviceTokenRoutes(service: context.service, call: call).courier()
         default: break
         }
         guard SignInRequest.isPath(call.url.segments) else {
@@ -113,17 +112,13 @@ package struct WebResponder: HTTPResponder {
     }
 
     private func signIn(_ call: WebCall) async throws(RequestFailure) -> Reply {
-        let headers = call.request.headers
         let holder = ByteHolder(call, container: nil)
         let body = try await context.bodies.read(call.request, bytesMax: SignInRequest.bodyBytesMax, for: holder)
         defer { context.bodies.release(body.count, of: holder) }
         return try await SignInRequest(
             service: context.service,
             signIn: SignIn(context.service, context.providers, requestID: call.uuid, address: call.address),
-            method: call.request.method.rawValue, url: call.url,
-            headers: SignInHeaders(
-                cookie: headers[.cookie], origin: headers[.origin], contentType: headers[.contentType]),
-            body: body, uuid: call.uuid
+            call: call, body: body
         ).respond()
     }
 

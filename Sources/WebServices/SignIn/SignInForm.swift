@@ -52,17 +52,10 @@ enum URLText {
     private static let unreserved = Set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~".utf8)
 
     /// A value for a query or a form: everything but letters, digits and `-._~` is escaped.
-    static func escape(_ text: some StringProtocol) -> String {
-        var escaped = ""
-        for byte in text.utf8 {
-            if unreserved.contains(byte) {
-                escaped.unicodeScalars.append(Unicode.Scalar(byte))
-            } else {
-                let hex = String(byte, radix: 16, uppercase: true)
-                escaped += hex.count == 1 ? "%0\(hex)" : "%\(hex)"
-            }
-        }
-        return escaped
+    static func escape(_ text: String) -> String {
+        text.utf8.map { byte in
+            unreserved.contains(byte) ? String(Unicode.Scalar(byte)) : "%" + Hex.encode([byte]).uppercased()
+        }.joined()
     }
 
     /// `a=b&c=d`.
@@ -108,7 +101,6 @@ struct BrowserCookie: Hashable, Sendable {
     /// 32 hexadecimal digits.
     let value: String
 
-    /// A new one.
     init() { value = Page.randomHex() }
 
     /// The one of a request's `Cookie` header, if it is there and well-formed.

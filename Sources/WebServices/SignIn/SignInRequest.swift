@@ -1,14 +1,9 @@
 import Admission
 import Directory
+import HTTPTypes
+import HummingbirdCore
 import RecordModel
 import Service
-
-/// The headers of a request that signing in looks at.
-struct SignInHeaders: Sendable {
-    var cookie: String?
-    var origin: String?
-    var contentType: String?
-}
 
 /// A request for one of the sign-in pages, or of a program that signs a user in.
 ///
@@ -23,14 +18,12 @@ struct SignInHeaders: Sendable {
 struct SignInRequest: Sendable {
     let service: RecordService
     let signIn: SignIn
-    let method: String
-    let url: RequestURL
-    let headers: SignInHeaders
+    let call: WebCall
     let body: [UInt8]
-    /// The request's name.
-    let uuid: String
+    private var method: String { call.request.method.rawValue }
+    private var url: RequestURL { call.url }
+    private var headers: HTTPFields { call.request.headers }
 
-    /// Whether a path is one of these.
     static func isPath(_ segments: [String]) -> Bool {
         switch segments {
         case ["sign-in"], ["sign-up"], ["sign-out"], ["sign-in", "provider"], ["sign-in", "callback"]: true
@@ -38,7 +31,6 @@ struct SignInRequest: Sendable {
         }
     }
 
-    /// Bytes of a body at most.
     static let bodyBytesMax = 65_536
 
     /// The answer; what fails in a page is shown in a page.
@@ -56,7 +48,7 @@ struct SignInRequest: Sendable {
         } catch {
             guard isPage else { throw error }
             report(error)
-            return ProblemPage(reason: error.error.reason, requestID: uuid).page.reply(failure: error)
+            return Page.problem(error.error.reason, requestID: call.uuid).reply(failure: error)
         }
     }
 
@@ -90,14 +82,14 @@ struct SignInRequest: Sendable {
     }
 
     private var isForm: Bool {
-        headers.contentType?.lowercased().hasPrefix("application/x-www-form-urlencoded") == true
+        headers[.contentType]?.lowercased().hasPrefix("application/x-www-form-urlencoded") == true
     }
 
     /// Logs what a page shows, under the request's name, which the page shows, too.
     private func report(_ failure: RequestFailure) {
         if failure.error.code == .throttled { return }
         service.report(
-            uuid,
+            call.uuid,
             "\(method) /\(path) failed: \(failure.status) \(failure.error.code.rawValue): \(failure.error.reason)")
     }
 }
@@ -106,7 +98,7 @@ struct SignInRequest: Sendable {
 extension SignInRequest {
     private func beginWithJSON() async throws(RequestFailure) -> Reply {
         let form = try SignInForm(json: body)
-        let goal = try await signIn.goal(ofAPIToken: try form.need("apiToken"), origin: headers.origin)
+        let goal = try await signIn.goal(ofAPIToken: try form.need("apiToken"), origin: headers[.origin])
         let (name, password) = (try form.need("name"), try form.need("password"))
         let session =
             path == "sign-up"
@@ -125,7 +117,7 @@ extension SignInRequest {
     private func signOut() async throws(RequestFailure) -> Reply {
         let credentials = Credentials(
             apiToken: url["ckAPIToken"], webAuthToken: url["ckWebAuthToken"] ?? url["ckSession"])
-        try await signIn.signOut(credentials, origin: headers.origin)
+        try await signIn.signOut(credentials, origin: headers[.origin])
         return Reply { $0.member("signedOut", true) }
     }
 }
@@ -134,7 +126,7 @@ extension SignInRequest {
 extension SignInRequest {
     /// The browser, where somebody signed in from it before.
     private var knownBrowser: KnownBrowser? {
-        service.signer.flatMap { KnownBrowser(header: headers.cookie, signer: $0, now: service.now) }
+        service.signer.flatMap { KnownBrowser(header: headers[.cookie], signer: $0, now: service.now) }
     }
 
     private func show(_ kind: SignInPage.Kind) async throws(RequestFailure) -> Reply {
@@ -142,7 +134,7 @@ extension SignInRequest {
         let goal = try await signIn.goal(ofTicket: ticket)
         if kind == .signUp { try signIn.requireOpenSignUp() }
         if case .provider(let name) = kind { try signIn.requireProvider(name) }
-        let cookie = BrowserCookie(header: headers.cookie) ?? BrowserCookie()
+        let cookie = BrowserCookie(header: headers[.cookie]) ?? BrowserCookie()
         var page = page(kind, for: goal, ticket: ticket ?? "", cookie: cookie)
         page.keepsSignedIn = url["keepSignedIn"] == "true"
         return page.page.reply(cookie: cookie)
@@ -156,7 +148,7 @@ extension SignInRequest {
         if let provider = form["provider"] {
             let url = try await signIn.authorizationURL(
                 provider: provider, for: goal, browser: cookie.value, keepsSignedIn: form.keepsSignedIn)
-            return ContinuePage(provider: provider, url: url).page.reply()
+            return Page.goingOn(to: provider, at: url).reply()
         }
         do throws(RequestFailure) {
             let session = try await signIn.signIn(
@@ -193,7 +185,7 @@ extension SignInRequest {
         var page = page(kind, for: goal, ticket: form["ticket"] ?? "", cookie: cookie)
         report(failure)
         page.problem = failure.error.reason
-        page.requestID = uuid
+        page.requestID = call.uuid
         page.name = form["name"] ?? ""
         page.keepsSignedIn = form.keepsSignedIn
         return page.page.reply(failure: failure, cookie: cookie)
@@ -216,12 +208,12 @@ extension SignInRequest {
     /// The browser that the form was shown to.
     /// - Throws: `BAD_REQUEST` where it was posted by another page or another browser.
     private func checkedCookie(_ form: SignInForm, _ goal: SignInGoal) throws(RequestFailure) -> BrowserCookie {
-        if let origin = headers.origin, let own = goal.pageOrigin, !OriginRule.allows(origin, [own]) {
+        if let origin = headers[.origin], let own = goal.pageOrigin, !OriginRule.allows(origin, [own]) {
             throw .badRequest(
                 "The form was sent by a page of another place (\(origin)), and this one belongs to \(own)."
             )
         }
-        guard let cookie = BrowserCookie(header: headers.cookie), cookie.matches(form["check"]) else {
+        guard let cookie = BrowserCookie(header: headers[.cookie]), cookie.matches(form["check"]) else {
             throw .badRequest(
                 "The form has no cookie of this page with it. Allow cookies for this site, go back to the app and sign in again."
             )
@@ -273,7 +265,7 @@ extension SignInRequest {
     /// The browser comes back with a code.
     private func comeFromProvider() async throws(RequestFailure) -> Reply {
         let state = try signIn.providerState(url["state"])
-        guard let cookie = BrowserCookie(header: headers.cookie), cookie.matches(state.browser) else {
+        guard let cookie = BrowserCookie(header: headers[.cookie]), cookie.matches(state.browser) else {
             throw .badRequest(
                 "This sign-in began in another browser, or cookies are switched off. Go back to the app and sign in again."
             )

@@ -160,7 +160,6 @@ struct PreferenceStream: Sendable {
         }
     }
 
-    /// Sends a comment.
     private func beat(_ writer: inout any ResponseBodyWriter, _ progress: inout Progress) async throws(StreamEnd) {
         try await write(ByteBuffer(string: ":\n\n"), to: &writer)
         progress.held = nil

@@ -74,10 +74,10 @@ extension WaitingClusterSuites.AssetClusterTests {
                 """
             let operation = try #require(try ModifyRecordsRequest(body: Array(body.utf8)).operations.first)
             let request = DatabaseRequest(
-                key: Commands.database,
+                service, key: Commands.database,
                 requester: Requester(Admitted(caller: Caller(user: "_me")), requestID: "", address: nil),
                 in: node.directory.snapshot, deadline: node.deadline())
-            let saving = try await AssetSaving([(operation, "a")], in: Commands.zone, service, request)
+            let saving = try await AssetSaving([(operation, "a")], in: Commands.zone, request)
             let place = RecordOperation.Place(
                 container: Commands.database.container, environment: .development, scope: .private,
                 zone: ZoneID(name: Commands.zone.name), schemaGrows: false)

@@ -70,7 +70,7 @@ extension ClusterSuites {
             let outcome = try await service.cluster.submit(
                 .subscriptions(command), to: home, by: service.deadline(), as: SubscriptionsOutcome.self)
             try #require(outcome.failures == [nil])
-            try await CopyDelivery(service, outcome.marks, from: home, by: service.deadline()).wait()
+            try await service.awaitCopies(outcome.marks, from: home, by: service.deadline())
         }
 
         private func change(_ zone: String, at service: RecordService) async throws {

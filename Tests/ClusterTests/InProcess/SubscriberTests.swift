@@ -47,7 +47,7 @@ extension ClusterSuites {
                 let outcome = try await service.cluster.submit(
                     .subscriptions(command), to: home, by: service.deadline(), as: SubscriptionsOutcome.self)
                 try #require(outcome.failures == [nil])
-                try await CopyDelivery(service, outcome.marks, from: home, by: service.deadline()).wait()
+                try await service.awaitCopies(outcome.marks, from: home, by: service.deadline())
             }
 
             func change(_ zone: String, of owner: DatabaseKey, _ kind: ModifyZone.Kind = .create) async throws {
@@ -269,11 +269,11 @@ extension ClusterSuites {
             let service = RecordService(node: node, logger: Logger(label: "test"))
             let caller = Admitted(caller: Caller(user: "_ann"))
             var request = DatabaseRequest(
-                key: Self.database(of: "ann"), requester: Requester(caller, requestID: "", address: nil),
+                service, key: Self.database(of: "ann"), requester: Requester(caller, requestID: "", address: nil),
                 in: node.directory.snapshot, deadline: Deadline(milliseconds: 120_000, from: node.platform.clock.now))
             request.clientID = "phone"
             let asked = request
-            async let client = asked.client(service, group)
+            async let client = asked.client(in: group)
             #expect(await !node.levels.has(.notifications, in: group), "nobody says so within a second")
             try await cluster.start([2])
             #expect(try await client == "phone")

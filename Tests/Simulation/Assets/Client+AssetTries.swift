@@ -52,7 +52,7 @@ extension Client {
         let body = Array(#"{\#(zones),"assets":[\#(asset)]}"#.utf8)
         let answer = await ask(repeats: true, triesMax: 4) { visit throws(RequestFailure) in
             try await visit.database { request throws(RequestFailure) in
-                try await Assets(visit.service, request).rereference(try AssetsRereferenceRequest(sent: body)).first
+                try await Assets(request).rereference(try AssetsRereferenceRequest(sent: body)).first
             }
         }
         guard case .answered(.found(let file)?, _) = answer else { return }
@@ -86,7 +86,7 @@ extension Client {
         let body = saveOfNobody(receipt, in: recorder.zones[zone].key.name)
         let answer = await ask(repeats: true, triesMax: 4) { visit throws(RequestFailure) in
             try await visit.database { request throws(RequestFailure) in
-                try await RecordModification(visit.service, request).run(try ModifyRecordsRequest(sent: body))
+                try await RecordModification(request).run(try ModifyRecordsRequest(sent: body))
             }
         }
         judgeRefusal(answer, of: what)
@@ -130,9 +130,9 @@ extension Client {
             try await visit.requireDirectory()
             let requester = Requester(Admitted(caller: Caller(user: user)), requestID: "", address: nil)
             let request = DatabaseRequest(
-                key: Watchbook.publicDatabase, requester: requester, in: visit.service.node.directory.snapshot,
-                deadline: visit.deadline)
-            return try await RecordModification(visit.service, request).run(try ModifyRecordsRequest(sent: body))
+                visit.service, key: Watchbook.publicDatabase, requester: requester,
+                in: visit.service.node.directory.snapshot, deadline: visit.deadline)
+            return try await RecordModification(request).run(try ModifyRecordsRequest(sent: body))
         }
         judgeRefusal(saved, of: "user")
     }

@@ -178,7 +178,7 @@ extension Client {
         let body = Array(#"{"records":[\#(list)],"zoneID":{"zoneName":"\#(recorder.zones[zone].key.name)"}}"#.utf8)
         let answer = await ask(repeats: true, triesMax: isEnding ? 25 : 6) { visit throws(RequestFailure) in
             try await visit.database { request throws(RequestFailure) in
-                try await RecordQueries(visit.service, request).lookUp(try LookupRecordsRequest(sent: body)).records
+                try await RecordQueries(request).lookUp(try LookupRecordsRequest(sent: body)).records
             }
         }
         if case .failed(let failure) = answer, failure.error.code == .zoneNotFound { return [] }

@@ -15,7 +15,7 @@ extension Visit {
         return try await database { sent throws(RequestFailure) in
             var request = sent
             if isPublic { request.key = Watchbook.publicDatabase }
-            let uploads = try await Assets(service, request).uploads(try AssetsUploadRequest(sent: body))
+            let uploads = try await Assets(request).uploads(try AssetsUploadRequest(sent: body))
             return uploads.first?.url ?? ""
         }
     }

@@ -44,7 +44,7 @@ extension Client {
             try await visit.requireDirectory()
             let requester = Requester(Admitted(caller: Caller(user: user)), requestID: "", address: nil)
             var request = DatabaseRequest(
-                key: database, requester: requester, in: visit.service.node.directory.snapshot,
+                visit.service, key: database, requester: requester, in: visit.service.node.directory.snapshot,
                 deadline: visit.deadline)
             if let identity {
                 request.identity = try RequestIdentity(identity.key, body: identity.body, in: visit.service)
@@ -64,7 +64,7 @@ extension Client {
         let body = Array(#"{"operations":[\#(operations.joined(separator: ","))]}"#.utf8)
         let result = await request(as: user, Visit.Identity(key: newKey(), body: body)) {
             visit, request throws(RequestFailure) in
-            try await RecordModification(visit.service, request).run(try ModifyRecordsRequest(sent: body))
+            try await RecordModification(request).run(try ModifyRecordsRequest(sent: body))
         }
         guard let result else { return false }
         for item in result.items {
@@ -80,7 +80,7 @@ extension Client {
         let list = names.map { #"{"recordName":"\#($0)"}"# }.joined(separator: ",")
         let body = Array(#"{"records":[\#(list)]}"#.utf8)
         let page = await request(as: user) { visit, request throws(RequestFailure) in
-            try await RecordQueries(visit.service, request).lookUp(try LookupRecordsRequest(sent: body))
+            try await RecordQueries(request).lookUp(try LookupRecordsRequest(sent: body))
         }
         guard let page, let elements = (try? JSONParser.parse(page.records))?.array else { return nil }
         return Set(elements.filter { $0["serverErrorCode"] == nil }.compactMap { $0["recordName"]?.string })

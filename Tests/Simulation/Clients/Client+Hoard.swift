@@ -74,7 +74,7 @@ extension Client {
             return try await visit.enterAsAdministrator(of: Hoard.container) { directory throws(RequestFailure) in
                 let requester = Requester(Admitted(caller: Caller(user: user)), requestID: "", address: nil)
                 var request = DatabaseRequest(
-                    key: database, requester: requester, in: directory, deadline: visit.deadline)
+                    visit.service, key: database, requester: requester, in: directory, deadline: visit.deadline)
                 request.identity = try RequestIdentity(identity.key, body: identity.body, in: visit.service)
                 return try await work(visit, request)
             }
@@ -92,7 +92,7 @@ extension Client {
             let answer = await request(Visit.Identity(key: newKey(), body: Array(text.utf8))) {
                 visit, request throws(RequestFailure) in
                 let form = try ZonesModifyRequest(sent: Array(text.utf8))
-                return try await Zones(visit.service, request).modify(form.operations[0], number: 0) != nil
+                return try await Zones(request).modify(form.operations[0], number: 0) != nil
             }
             guard case .answered = answer else { return leaveHoard() }
         }
@@ -120,7 +120,7 @@ extension Client {
         let before = hoard.stored.count
         let new = names.count { !hoard.stored.contains("\(zone)/\($0)") }
         let answer = await request(Visit.Identity(key: newKey(), body: body)) { visit, request throws(RequestFailure) in
-            try await RecordModification(visit.service, request).run(try ModifyRecordsRequest(sent: body))
+            try await RecordModification(request).run(try ModifyRecordsRequest(sent: body))
         }
         let result: RecordModification.Result
         switch answer {

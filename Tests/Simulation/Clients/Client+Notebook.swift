@@ -130,7 +130,7 @@ extension Client {
         let identity = Visit.Identity(key: newKey(), body: body)
         let answer = await ask(repeats: true) { visit throws(RequestFailure) in
             try await visit.database(identity) { request throws(RequestFailure) in
-                try await RecordModification(visit.service, request).run(try ModifyRecordsRequest(sent: body))
+                try await RecordModification(request).run(try ModifyRecordsRequest(sent: body))
             }
         }
         guard let result = outcome(answer, of: "a save") else { return false }
@@ -148,7 +148,7 @@ extension Client {
         let answer = await ask(repeats: true) { visit throws(RequestFailure) in
             try await visit.database(identity) { request throws(RequestFailure) in
                 let form = try ZonesModifyRequest(sent: identity.body)
-                return try await Zones(visit.service, request).modify(form.operations[0], number: 0) != nil
+                return try await Zones(request).modify(form.operations[0], number: 0) != nil
             }
         }
         guard let isThere = outcome(answer, of: "a change of the zone") else { return false }
@@ -172,7 +172,7 @@ extension Client {
         let identity = Visit.Identity(key: newKey(), body: body)
         let save: PastRequest.Body<RecordModification.Result> = { visit throws(RequestFailure) in
             try await visit.database(identity) { request throws(RequestFailure) in
-                try await RecordModification(visit.service, request).run(try ModifyRecordsRequest(sent: body))
+                try await RecordModification(request).run(try ModifyRecordsRequest(sent: body))
             }
         }
         let answer = await ask(repeats: true, save)
@@ -193,7 +193,7 @@ extension Client {
         let body = notebook.changes(after: token, limit: 10, isReverse: false)
         let answer = await ask(repeats: true, triesMax: 4) { visit throws(RequestFailure) in
             try await visit.database { request throws(RequestFailure) in
-                try await ChangeFeeds(visit.service, request).zone(try RecordChangesRequest(sent: body))
+                try await ChangeFeeds(request).zone(try RecordChangesRequest(sent: body))
             }
         }
         if case .answered = answer { complain("a token of an earlier life of the zone is followed") }
@@ -260,7 +260,7 @@ extension Client {
         let identity = Visit.Identity(key: newKey(), body: body)
         let answer = await ask(repeats: true) { visit throws(RequestFailure) in
             try await visit.database(identity) { request throws(RequestFailure) in
-                try await RecordModification(visit.service, request).run(try ModifyRecordsRequest(sent: body))
+                try await RecordModification(request).run(try ModifyRecordsRequest(sent: body))
             }
         }
         if case .failed(let failure) = answer { complain("a save of \(change.name) is refused: \(failure.error)") }
@@ -318,7 +318,7 @@ extension Client {
     private func lookedUp() async -> [String: Notebook.Note]? {
         let body = notebook.lookup()
         let page = await found("a lookup") { visit, request throws(RequestFailure) in
-            try await RecordQueries(visit.service, request).lookUp(try LookupRecordsRequest(sent: body))
+            try await RecordQueries(request).lookUp(try LookupRecordsRequest(sent: body))
         }
         guard let page else { return nil }
         do throws(UnexpectedAnswer) {
@@ -336,7 +336,7 @@ extension Client {
         let body = notebook.versions(of: name)
         let answer = await ask(repeats: true, triesMax: 4) { visit throws(RequestFailure) in
             try await visit.database { request throws(RequestFailure) in
-                try await RecordQueries(visit.service, request).versions(try RecordVersionsRequest(sent: body))
+                try await RecordQueries(request).versions(try RecordVersionsRequest(sent: body))
             }
         }
         let versions: [UInt8]
@@ -394,7 +394,7 @@ extension Client {
         repeat {
             let body = notebook.query(filter, isAscending: isAscending, limit: limit, marker: marker)
             let page = await found("a query") { visit, request throws(RequestFailure) in
-                try await RecordQueries(visit.service, request).query(try QueryRecordsRequest(sent: body))
+                try await RecordQueries(request).query(try QueryRecordsRequest(sent: body))
             }
             guard let page else { return }
             do throws(UnexpectedAnswer) {

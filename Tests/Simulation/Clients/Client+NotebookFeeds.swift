@@ -12,7 +12,7 @@ extension Client {
         let body = notebook.changes(after: token, limit: world.random(1...3), isReverse: isReverse)
         let answer = await ask(repeats: true, triesMax: 4) { visit throws(RequestFailure) in
             try await visit.database { request throws(RequestFailure) in
-                try await ChangeFeeds(visit.service, request).zone(try RecordChangesRequest(sent: body))
+                try await ChangeFeeds(request).zone(try RecordChangesRequest(sent: body))
             }
         }
         switch answer {
@@ -94,7 +94,7 @@ extension Client {
             let (after, limit) = (databaseToken, world.random(1...3))
             let answer = await ask(repeats: true, triesMax: 4) { visit throws(RequestFailure) in
                 try await visit.database { request throws(RequestFailure) in
-                    try await ChangeFeeds(visit.service, request).database(after: after, limit: limit)
+                    try await ChangeFeeds(request).database(after: after, limit: limit)
                 }
             }
             guard case .answered(let page, _) = answer else {

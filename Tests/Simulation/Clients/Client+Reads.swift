@@ -17,7 +17,7 @@ extension Client {
         let list = names.map { #"{"recordName":"\#($0)"}"# }.joined(separator: ",")
         let body = Array(#"{"records":[\#(list)],"zoneID":{"zoneName":"\#(recorder.zones[zone].key.name)"}}"#.utf8)
         await read(zone, .lookup(names)) { visit, request throws(RequestFailure) in
-            try await RecordQueries(visit.service, request).lookUp(try LookupRecordsRequest(sent: body))
+            try await RecordQueries(request).lookUp(try LookupRecordsRequest(sent: body))
         } _: { [self] page throws(UnexpectedAnswer) in
             let records = try page.records.recordList()
             guard records.map(\.name) == names else { throw UnexpectedAnswer("records \(records.map(\.name))") }
@@ -46,7 +46,7 @@ extension Client {
             #"{"query":{"recordType":"\#(Place.type)","filterBy":[\#(filter)]},"zoneID":{"zoneName":"\#(recorder.zones[zone].key.name)"}}"#
                 .utf8)
         await read(zone, .query(field: Place.kindField, equals: kind)) { visit, request throws(RequestFailure) in
-            try await RecordQueries(visit.service, request).query(try QueryRecordsRequest(sent: body))
+            try await RecordQueries(request).query(try QueryRecordsRequest(sent: body))
         } _: { [self] page throws(UnexpectedAnswer) in
             let records = try page.records.recordList()
             see(records, in: zone, by: "a query")
@@ -115,7 +115,7 @@ extension Client {
                     .utf8)
             var isOver = false
             let outcome = await read(zone, .view) { visit, request throws(RequestFailure) in
-                try await ChangeFeeds(visit.service, request).zone(try RecordChangesRequest(sent: body))
+                try await ChangeFeeds(request).zone(try RecordChangesRequest(sent: body))
             } _: { [self] page throws(UnexpectedAnswer) in
                 let (copy, hasMore) = try take(page, onto: feed, of: zone)
                 feeds[zone] = copy

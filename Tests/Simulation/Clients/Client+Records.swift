@@ -64,7 +64,7 @@ extension Client {
         let call = recorder.begin(zone: zone, .modify(writes, isAtomic: isAtomic), by: number)
         let modify: PastRequest.Body<RecordModification.Result> = { visit throws(RequestFailure) in
             try await visit.database(identity) { request throws(RequestFailure) in
-                try await RecordModification(visit.service, request).run(try ModifyRecordsRequest(sent: body))
+                try await RecordModification(request).run(try ModifyRecordsRequest(sent: body))
             }
         }
         let answer = await ask(repeats: identity != nil, modify)
@@ -154,7 +154,7 @@ extension Client {
         let modify: PastRequest.Body<ZoneState?> = { visit throws(RequestFailure) in
             try await visit.database(identity) { request throws(RequestFailure) in
                 let form = try ZonesModifyRequest(sent: identity.body)
-                return try await Zones(visit.service, request).modify(form.operations[0], number: 0)
+                return try await Zones(request).modify(form.operations[0], number: 0)
             }
         }
         let answer = await ask(repeats: true, modify)

@@ -48,7 +48,7 @@ extension Client {
             try await visit.requireDirectory()
             let requester = Requester(Admitted(caller: Caller(user: user)), requestID: "", address: nil)
             var request = DatabaseRequest(
-                key: database, requester: requester, in: visit.service.node.directory.snapshot,
+                visit.service, key: database, requester: requester, in: visit.service.node.directory.snapshot,
                 deadline: visit.deadline)
             request.clientID = device
             if let identity {
@@ -174,7 +174,7 @@ extension Client {
         let answer = await request(book, isPublic: isPublic, triesMax: nodes[0].options.isUpgraded ? 4 : 25) {
             visit, request throws(RequestFailure) in
             let form = try SubscriptionsModifyRequest(sent: body)
-            return try await Subscriptions(visit.service, request).modify(form.operations)
+            return try await Subscriptions(request).modify(form.operations)
         }
         switch answer {
         case .answered(let outcomes, let isFirst):
@@ -193,7 +193,7 @@ extension Client {
     /// Those of one of the databases, or some of them; nil without an answer.
     func list(_ book: Watchbook, isPublic: Bool = false, ids: [String]? = nil) async -> [Subscription]? {
         let answer = await request(book, isPublic: isPublic, triesMax: 4) { visit, request throws(RequestFailure) in
-            let subscriptions = Subscriptions(visit.service, request)
+            let subscriptions = Subscriptions(request)
             if let ids { return try await subscriptions.lookUp(ids) }
             return try await subscriptions.list()
         }
@@ -264,7 +264,7 @@ extension Client {
         let body = Array(#"{"operations":[\#(wrong.map(\.operation).joined(separator: ","))]}"#.utf8)
         let answer = await request(book, isPublic: isPublic, triesMax: 4) { visit, request throws(RequestFailure) in
             let form = try SubscriptionsModifyRequest(sent: body)
-            return try await Subscriptions(visit.service, request).modify(form.operations)
+            return try await Subscriptions(request).modify(form.operations)
         }
         switch answer {
         case .answered(let outcomes, _):

@@ -44,7 +44,7 @@ extension Client {
             visit, request throws(RequestFailure) in
             let form = try ZonesModifyRequest(sent: identity.body)
             for (number, operation) in form.operations.enumerated() {
-                _ = try await Zones(visit.service, request).modify(operation, number: number)
+                _ = try await Zones(request).modify(operation, number: number)
             }
         }
         for commit in commits where settle(answer, commit, of: book) != nil { recorder.watched.end(commit) }
@@ -255,7 +255,7 @@ extension Client {
         let answer = await request(
             book, isPublic: zone.owner == nil, device: device, identity: .init(key: newKey(), body: body)
         ) { visit, request throws(RequestFailure) in
-            try await RecordModification(visit.service, request).run(try ModifyRecordsRequest(sent: body))
+            try await RecordModification(request).run(try ModifyRecordsRequest(sent: body))
         }
         guard let result = settle(answer, commit, of: book) else { return nil }
         var versions: [Version?] = []

@@ -66,7 +66,7 @@ final class Visit: @unchecked Sendable {
     ) async throws(RequestFailure) -> Value {
         try await enter { context throws(RequestFailure) in
             var request = DatabaseRequest(
-                key: Place.database, requester: Requester(context.admitted, requestID: "", address: nil),
+                service, key: Place.database, requester: Requester(context.admitted, requestID: "", address: nil),
                 in: context.directory, deadline: deadline)
             if let identity {
                 request.identity = try RequestIdentity(identity.key, body: identity.body, in: service)

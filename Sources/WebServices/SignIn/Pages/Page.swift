@@ -79,18 +79,9 @@ struct Page: Sendable {
     static func literal(_ write: (inout JSONWriter) -> Void) -> String {
         var writer = JSONWriter()
         write(&writer)
-        var text = ""
-        for scalar in String(decoding: writer.bytes, as: UTF8.self).unicodeScalars {
-            switch scalar {
-            case "<": text += "\\u003c"
-            case ">": text += "\\u003e"
-            case "&": text += "\\u0026"
-            case "\u{2028}": text += "\\u2028"
-            case "\u{2029}": text += "\\u2029"
-            default: text.unicodeScalars.append(scalar)
-            }
-        }
-        return text
+        return String(decoding: writer.bytes, as: UTF8.self).replacing([
+            "<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u{2028}": "\\u2028", "\u{2029}": "\\u2029",
+        ])
     }
 }
 
@@ -126,18 +117,13 @@ struct HTML: Sendable, ExpressibleByStringInterpolation {
 extension String {
     /// The text as it may stand in HTML: as content, and in attributes in quotes.
     package var escapedForHTML: String {
-        var escaped = ""
-        for scalar in unicodeScalars {
-            switch scalar {
-            case "&": escaped += "&amp;"
-            case "<": escaped += "&lt;"
-            case ">": escaped += "&gt;"
-            case "\"": escaped += "&quot;"
-            case "'": escaped += "&#39;"
-            default: escaped.unicodeScalars.append(scalar)
-            }
+        replacing(["&": "&amp;", "<": "&lt;", ">": "&gt;", "\"": "&quot;", "'": "&#39;"])
+    }
+
+    fileprivate func replacing(_ others: [Unicode.Scalar: String]) -> String {
+        unicodeScalars.reduce(into: "") { text, scalar in
+            if let other = others[scalar] { text += other } else { text.unicodeScalars.append(scalar) }
         }
-        return escaped
     }
 }
 

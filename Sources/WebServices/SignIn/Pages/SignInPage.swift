@@ -213,13 +213,10 @@ struct ClosingPage: Sendable {
     }
 }
 
-/// What went wrong before there was a form to show it in.
-struct ProblemPage: Sendable {
-    var reason: String
-    /// By which the log has it.
-    var requestID: String
-
-    var page: Page {
+extension Page {
+    /// What went wrong before there was a form to show it in.
+    /// - Parameter requestID: by which the log has it.
+    static func problem(_ reason: String, requestID: String) -> Page {
         Page(
             title: "Sign in",
             body: """
@@ -228,15 +225,10 @@ struct ProblemPage: Sendable {
                 <p class="soft">Request \(requestID)</p>
                 """)
     }
-}
 
-/// On the way to an identity provider. A redirect in answer to a posted form would need its place in the form's policy,
-/// before it is known; so the browser goes on by itself.
-struct ContinuePage: Sendable {
-    var provider: String
-    var url: String
-
-    var page: Page {
+    /// On the way to an identity provider. A redirect in answer to a posted form would need its place in the form's
+    /// policy, before it is known; so the browser goes on by itself.
+    static func goingOn(to provider: String, at url: String) -> Page {
         var page = Page(
             title: "Sign in with \(provider)",
             body: """

@@ -83,7 +83,8 @@ extension Client {
         await ask(repeats: true, triesMax: triesMax) { visit throws(RequestFailure) in
             try await visit.requireDirectory()
             var request = DatabaseRequest(
-                key: database, requester: Requester(Admitted(caller: person.caller), requestID: "", address: nil),
+                visit.service, key: database,
+                requester: Requester(Admitted(caller: person.caller), requestID: "", address: nil),
                 in: visit.service.node.directory.snapshot, deadline: visit.deadline)
             if let identity {
                 request.identity = try RequestIdentity(identity.key, body: identity.body, in: visit.service)
@@ -165,7 +166,7 @@ extension Client {
         guard let book = workbook else { return nil }
         let modify: @Sendable (Visit, DatabaseRequest) async throws(RequestFailure) -> RecordModification.Result = {
             visit, request throws(RequestFailure) in
-            try await RecordModification(visit.service, request).run(try ModifyRecordsRequest(sent: identity.body))
+            try await RecordModification(request).run(try ModifyRecordsRequest(sent: identity.body))
         }
         let answer = await ask(as: person, of: book.zones[place].key.database, identity, modify)
         switch answer {
@@ -197,7 +198,7 @@ extension Client {
         let identity = Visit.Identity(key: identity.key, body: body)
         let answer = await ask(as: person, of: book.zones[place].key.database, identity) {
             visit, request throws(RequestFailure) in
-            try await RecordModification(visit.service, request).run(try ModifyRecordsRequest(sent: body))
+            try await RecordModification(request).run(try ModifyRecordsRequest(sent: body))
         }
         switch answer {
         case .failed(let failure) where failure.error.code == .badRequest: world.met(.reusedKey)
@@ -266,7 +267,7 @@ extension Client {
                 let answer = await ask(as: book.owner, of: book.zones[0].key.database, identity) {
                     visit, request throws(RequestFailure) in
                     let form = try ZonesModifyRequest(sent: body)
-                    return try await Zones(visit.service, request).modify(form.operations[position], number: position)
+                    return try await Zones(request).modify(form.operations[position], number: position)
                 }
                 switch answer {
                 case .answered(let state, _): noteZone(change.place, isCreation: change.isCreation, state)
@@ -286,7 +287,7 @@ extension Client {
         let answer = await ask(as: book.owner, of: book.zones[0].key.database, .init(key: identity.key, body: body)) {
             visit, request throws(RequestFailure) in
             let form = try ZonesModifyRequest(sent: body)
-            return try await Zones(visit.service, request).modify(form.operations[0], number: 0)
+            return try await Zones(request).modify(form.operations[0], number: 0)
         }
         switch answer {
         case .failed(let failure) where failure.error.code == .badRequest: break
@@ -317,7 +318,7 @@ extension Client {
         let identity = Visit.Identity(key: newKey(), body: body)
         let answer = await ask(as: book.owner, of: book.zones[place].key.database, identity) {
             visit, request throws(RequestFailure) in
-            try await RecordModification(visit.service, request).run(try ModifyRecordsRequest(sent: body))
+            try await RecordModification(request).run(try ModifyRecordsRequest(sent: body))
         }
         switch answer {
         case .failed(let failure) where failure.error.code == .zoneNotFound: break

@@ -36,7 +36,7 @@ extension Client {
         let zone = book.zones[place]
         let body = book.changes(of: zone, after: token, limit: limit, isReverse: isReverse, keys: keys, types: types)
         return await ask(as: book.owner, of: zone.key.database, triesMax: 4) { visit, request throws(RequestFailure) in
-            try await ChangeFeeds(visit.service, request).zone(try RecordChangesRequest(sent: body))
+            try await ChangeFeeds(request).zone(try RecordChangesRequest(sent: body))
         }
     }
 
@@ -103,7 +103,7 @@ extension Client {
             let (after, limit) = (workbook?.databaseToken, world.random(1...2))
             let answer = await ask(as: book.owner, of: book.zones[0].key.database, triesMax: 4) {
                 visit, request throws(RequestFailure) in
-                try await ChangeFeeds(visit.service, request).database(after: after, limit: limit)
+                try await ChangeFeeds(request).database(after: after, limit: limit)
             }
             guard workbook?.type == book.type, case .answered(let page, _) = answer else {
                 if case .failed(let failure) = answer {
@@ -128,7 +128,7 @@ extension Client {
         guard let book = workbook else { return }
         let (place, database) = (world.random(0...1), book.zones[0].key.database)
         let listed = await ask(as: book.owner, of: database, triesMax: 4) { visit, request throws(RequestFailure) in
-            try await Zones(visit.service, request).list()
+            try await Zones(request).list()
         }
         if case .answered(let states, _) = listed {
             let expected = [0, 1].map { book.zones[$0] }.filter(\.isThere).map(\.state).sorted { $0.name < $1.name }
@@ -140,7 +140,7 @@ extension Client {
         if case .failed(let failure) = listed { complainOfWorkbook("its zones are refused: \(failure.error)") }
         let zone = book.zones[place]
         let found = await ask(as: book.owner, of: database, triesMax: 4) { visit, request throws(RequestFailure) in
-            try await Zones(visit.service, request).lookUp(ZoneID(name: zone.key.name))
+            try await Zones(request).lookUp(ZoneID(name: zone.key.name))
         }
         switch found {
         case .answered(let state, _) where zone.isThere && state == zone.state: break

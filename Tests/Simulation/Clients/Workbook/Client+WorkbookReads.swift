@@ -62,7 +62,7 @@ extension Client {
         let body = book.lookup(names, in: book.zones[place], asStrings: asStrings)
         let page = await read("a lookup", person, book.zones[place].key.database) {
             visit, request throws(RequestFailure) in
-            try await RecordQueries(visit.service, request).lookUp(try LookupRecordsRequest(sent: body))
+            try await RecordQueries(request).lookUp(try LookupRecordsRequest(sent: body))
         }
         guard let page else { return nil }
         do throws(UnexpectedAnswer) {
@@ -119,7 +119,7 @@ extension Client {
             let body = book.versions(of: name, in: zone, before: before, limit: limit)
             let page = await read("versions of \(name)", person, zone.key.database, refusedAs: refusal) {
                 visit, request throws(RequestFailure) in
-                try await RecordQueries(visit.service, request).versions(try RecordVersionsRequest(sent: body))
+                try await RecordQueries(request).versions(try RecordVersionsRequest(sent: body))
             }
             guard let page else { return }
             do throws(UnexpectedAnswer) {
@@ -184,7 +184,7 @@ extension Client {
                 "\(query) by \(person.caller.stampName)", person, (zone ?? book.zones[0]).key.database,
                 refusedAs: isRefused ? .accessDenied : nil
             ) { visit, request throws(RequestFailure) in
-                try await RecordQueries(visit.service, request).query(try QueryRecordsRequest(sent: body))
+                try await RecordQueries(request).query(try QueryRecordsRequest(sent: body))
             }
             guard let page else { return nil }
             do throws(UnexpectedAnswer) {
@@ -230,7 +230,7 @@ extension Client {
         _ = await read(
             "another query by a marker", person, (zone ?? book.zones[0]).key.database, refusedAs: .badRequest
         ) { visit, request throws(RequestFailure) in
-            try await RecordQueries(visit.service, request).query(try QueryRecordsRequest(sent: body))
+            try await RecordQueries(request).query(try QueryRecordsRequest(sent: body))
         }
     }
 
@@ -253,13 +253,13 @@ extension Client {
             let stranger = world.pick(Array(book.people.dropFirst()))
             _ = await read("a stranger's lookup", stranger, zone.key.database, refusedAs: .accessDenied) {
                 visit, request throws(RequestFailure) in
-                try await RecordQueries(visit.service, request).lookUp(try LookupRecordsRequest(sent: body))
+                try await RecordQueries(request).lookUp(try LookupRecordsRequest(sent: body))
             }
         default:
             let body = book.lookup(names.map { ($0, nil) }, in: zone, asStrings: false)
             _ = await read("a lookup of 201 records", book.owner, zone.key.database, refusedAs: .badRequest) {
                 visit, request throws(RequestFailure) in
-                try await RecordQueries(visit.service, request).lookUp(try LookupRecordsRequest(sent: body))
+                try await RecordQueries(request).lookUp(try LookupRecordsRequest(sent: body))
             }
         }
     }
@@ -271,7 +271,7 @@ extension Client {
         let body = book.body(operations, in: book.zones[place], isAtomic: false)
         _ = await read("a wrong request", person, book.zones[place].key.database, refusedAs: code) {
             visit, request throws(RequestFailure) in
-            try await RecordModification(visit.service, request).run(try ModifyRecordsRequest(sent: body))
+            try await RecordModification(request).run(try ModifyRecordsRequest(sent: body))
         }
     }
 }
