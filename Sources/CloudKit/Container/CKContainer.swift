@@ -1,3 +1,6 @@
+// Names of Apple's begin with the framework's.
+// swift-format-ignore-file: AlwaysUseLowerCamelCase
+
 public import Foundation
 import ServiceClient
 
@@ -222,25 +225,20 @@ public enum CKDatabaseScope: Int, Hashable, Sendable {
     case shared = 3
 }
 
-// swift-format-ignore: AlwaysUseLowerCamelCase
 /// The owner name that stands for the current user.
 public let CKCurrentUserDefaultName = "__defaultOwner__"
 
-// swift-format-ignore: AlwaysUseLowerCamelCase
 /// The older name of `CKCurrentUserDefaultName`.
 @available(*, deprecated, renamed: "CKCurrentUserDefaultName")
 public let CKOwnerDefaultName = "__defaultOwner__"
 
-// swift-format-ignore: AlwaysUseLowerCamelCase
 /// The name of the zone that every database has.
 public let CKRecordZoneDefaultName = "_defaultZone"
 
-// swift-format-ignore: AlwaysUseLowerCamelCase
 /// The record name of a share that covers a whole zone.
 public let CKRecordNameZoneWideShare = "cloudkit.zoneshare"
 
 extension Notification.Name {
-    // swift-format-ignore: AlwaysUseLowerCamelCase
     /// Posted when another user signs in, or the user signs out. Programs that keep the user's data must reload it. Its
     /// object is nil.
     public static let CKAccountChanged = Notification.Name("CKAccountChangedNotification")
