@@ -348,7 +348,7 @@ struct RecordSnapshot: Sendable {
     var base: ServerState? { state.base }
 
     /// The same with other assets in place of the same ones.
-    mutating func replaceAssets(_ changed: [String: RecordValue]) { state.replaceAssets(changed) }
+    mutating func replaceAssets(_ other: (CKAsset, String, Int) -> CKAsset?) { state.replaceAssets(other) }
 
     /// Fails with `invalidArguments` where a value cannot be stored, and names the field.
     func validate() throws(CKError) {

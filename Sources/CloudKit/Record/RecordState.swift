@@ -106,10 +106,18 @@ struct RecordState: Sendable {
     }
 
     /// Takes other assets in place of the same ones: no edit.
-    mutating func replaceAssets(_ changed: [String: RecordValue]) {
-        for (key, value) in changed {
-            values[key] = value
-            if base?.values[key] != nil, edits[key] == nil { base?.values[key] = value }
+    /// - Parameter other: gets an asset, its key and its place in a list; nil keeps it.
+    mutating func replaceAssets(_ other: (CKAsset, String, Int) -> CKAsset?) {
+        for (key, value) in values where value.hasAsset {
+            var isChanged = false
+            let changed = value.mapAssets { asset, index in
+                guard let found = other(asset, key, index) else { return asset }
+                isChanged = true
+                return found
+            }
+            guard isChanged else { continue }
+            values[key] = changed
+            if base?.values[key] != nil, edits[key] == nil { base?.values[key] = changed }
         }
     }
 

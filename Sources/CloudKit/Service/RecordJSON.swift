@@ -156,70 +156,72 @@ struct RecordReader: Sendable {
 extension JSONWriter {
     /// Writes the name of a zone; the current user's zones without an owner.
     mutating func zoneID(of zone: CKRecordZone.ID) {
-        beginObject()
-        member("zoneName", zone.zoneName)
-        if zone.ownerName != CKCurrentUserDefaultName { member("ownerRecordName", zone.ownerName) }
-        endObject()
+        object { writer in
+            writer.member("zoneName", zone.zoneName)
+            if zone.ownerName != CKCurrentUserDefaultName { writer.member("ownerRecordName", zone.ownerName) }
+        }
     }
 
-    /// Writes an array member, unless the array is empty.
+    mutating func member(_ key: String, _ zone: CKRecordZone.ID) {
+        self.key(key)
+        zoneID(of: zone)
+    }
+
+    /// A member whose value is an array with an element for each item.
+    mutating func member<Items: Sequence>(
+        _ key: String, each items: Items, _ write: (inout JSONWriter, Items.Element) -> Void
+    ) {
+        self.key(key)
+        array { writer in for item in items { write(&writer, item) } }
+    }
+
+    /// The fields to fetch; nil asks for all.
     mutating func desiredKeys(_ keys: [String]?) {
-        guard let keys else { return }
-        key("desiredKeys")
-        array { for name in keys { $0.string(name) } }
+        if let keys { member("desiredKeys", each: keys) { $0.string($1) } }
     }
 
     /// One operation of records/modify that saves a record.
     /// - Parameter kind: `create`, `update` or `forceUpdate`.
     mutating func saving(_ record: RecordSnapshot, _ kind: String, keys: [String], withParent: Bool) {
-        beginObject()
-        member("operationType", kind)
-        key("record")
-        beginObject()
-        member("recordName", record.id.recordName)
-        member("recordType", record.type)
-        if kind == "update", let tag = record.system.changeTag { member("recordChangeTag", tag) }
-        key("fields")
-        beginObject()
-        for name in keys {
-            key(name)
-            field(record.values[name], isEncrypted: record.encryptedKeys.contains(name))
-        }
-        endObject()
-        if withParent {
-            key("parent")
-            if let parent = record.system.parent {
-                object { $0.member("recordName", parent.recordID.recordName) }
-            } else {
-                null()
+        object { writer in
+            writer.member("operationType", kind)
+            writer.key("record")
+            writer.object { writer in
+                writer.member("recordName", record.id.recordName)
+                writer.member("recordType", record.type)
+                if kind == "update", let tag = record.system.changeTag { writer.member("recordChangeTag", tag) }
+                writer.key("fields")
+                writer.object { writer in
+                    for name in keys {
+                        writer.key(name)
+                        writer.field(record.values[name], isEncrypted: record.encryptedKeys.contains(name))
+                    }
+                }
+                guard withParent else { return }
+                let parent = record.system.parent?.recordID.recordName
+                writer.member("parent", parent.map { .members(["recordName": .string($0)]) } ?? .null)
             }
         }
-        endObject()
-        endObject()
     }
 
     /// One operation of records/modify that deletes a record, whatever its version.
     mutating func deleting(_ id: CKRecord.ID) {
-        beginObject()
-        member("operationType", "forceDelete")
-        key("record")
-        object { $0.member("recordName", id.recordName) }
-        endObject()
+        object { writer in
+            writer.member("operationType", "forceDelete")
+            writer.key("record")
+            writer.object { $0.member("recordName", id.recordName) }
+        }
     }
 
     /// A field: `{value, type}`; one without value is cleared.
     private mutating func field(_ value: RecordValue?, isEncrypted: Bool) {
-        beginObject()
-        key("value")
-        guard let value else {
-            null()
-            endObject()
-            return
+        object { writer in
+            writer.key("value")
+            guard let value else { return writer.null() }
+            writer.value(value)
+            writer.member("type", value.webType)
+            if isEncrypted { writer.member("isEncrypted", true) }
         }
-        self.value(value)
-        member("type", value.webType)
-        if isEncrypted { member("isEncrypted", true) }
-        endObject()
     }
 
     private mutating func value(_ value: RecordValue) {
@@ -242,10 +244,10 @@ extension JSONWriter {
     private mutating func asset(_ asset: CKAsset) {
         if let receipt = asset.receipt { return value(receipt) }
         guard let content = asset.content else { return null() }
-        beginObject()
-        member("fileChecksum", content.checksum)
-        member("size", integer: content.size)
-        endObject()
+        object { writer in
+            writer.member("fileChecksum", content.checksum)
+            writer.member("size", integer: content.size)
+        }
     }
 
     private mutating func location(_ place: CLLocation) {
@@ -262,12 +264,11 @@ extension JSONWriter {
     }
 
     private mutating func reference(_ reference: CKReference) {
-        beginObject()
-        member("recordName", reference.recordID.recordName)
-        member("action", reference.action == .deleteSelf ? "DELETE_SELF" : "NONE")
-        key("zoneID")
-        zoneID(of: reference.recordID.zoneID)
-        endObject()
+        object { writer in
+            writer.member("recordName", reference.recordID.recordName)
+            writer.member("action", reference.action == .deleteSelf ? "DELETE_SELF" : "NONE")
+            writer.member("zoneID", reference.recordID.zoneID)
+        }
     }
 }
 

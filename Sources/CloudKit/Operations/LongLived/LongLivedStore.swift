@@ -187,16 +187,11 @@ struct AssetReceipts: Codable, Hashable, Sendable {
     /// Gives the assets of records their receipts, where there are any.
     func apply(to records: inout [RecordSnapshot], in scope: CKDatabase.Scope) {
         for number in records.indices {
-            var changed: [String: RecordValue] = [:]
-            for (key, value) in records[number].values where value.hasAsset {
-                let field = AssetOrigin(records[number].id, key: key, scope: scope.rawValue)
-                changed[key] = value.mapAssets { asset, index in
-                    let text = dictionaries[Place(asset, index, in: field)]
-                    let receipt = text.flatMap { try? JSONParser.parse(Array($0.utf8)) }
-                    return receipt.map { asset.with(receipt: $0) } ?? asset
-                }
+            let id = records[number].id
+            records[number].replaceAssets { asset, key, index in
+                let text = dictionaries[Place(asset, index, in: AssetOrigin(id, key: key, scope: scope.rawValue))]
+                return text.flatMap { try? JSONParser.parse(Array($0.utf8)) }.map { asset.with(receipt: $0) }
             }
-            records[number].replaceAssets(changed)
         }
     }
 }
