@@ -14,7 +14,7 @@ extension PreferenceEngine {
         }
         watchStep.sessionBegan(epoch)
         if service == nil {
-            waiters.fail(PreferenceEngineProblem.notSignedIn("the user has signed out")) { _ in true }
+            waiters.fail(SyncError(code: .notSignedIn, description: "the user has signed out")) { _ in true }
         }
         changeAccount(to: service.flatMap { place.rememberedAccount(of: $0.name) }, place: place, epoch: epoch)
         enqueue(.sessionBegan)
@@ -105,8 +105,9 @@ extension PreferenceEngine {
         switch problem {
         case nil, .tokenExpired, .unavailable: return
         case .notSignedIn(let reason):
-            waiters.fail(PreferenceEngineProblem.notSignedIn(reason)) { $0.goal == .settled }
-        case .rejected(let reason): waiters.fail(PreferenceEngineProblem.unavailable(reason), where: \.awaitsSettling)
+            waiters.fail(SyncError(code: .notSignedIn, description: reason)) { $0.goal == .settled }
+        case .rejected(let reason):
+            waiters.fail(SyncError(code: .unavailable, description: reason), where: \.awaitsSettling)
         }
     }
 

@@ -160,7 +160,7 @@ final class PreferenceEngine: Sendable {
         task?.cancel()
         inquiry.endPause()
         watchEvent.signal()
-        waiters.fail(PreferenceEngineProblem.closed) { _ in true }
+        waiters.fail(SyncError.closed) { _ in true }
     }
 
     /// Sets the observer of changes that the app did not make. It is called on the engine's threads.
@@ -366,18 +366,6 @@ final class PreferenceEngine: Sendable {
     var moment: PreferenceMoment {
         PreferenceMoment(milliseconds: dependencies.clock.now, batchID: dependencies.makeBatchID())
     }
-}
-
-/// Why a store cannot do what it is asked to do.
-enum PreferenceEngineProblem: Error, Hashable, Sendable {
-    /// The store was closed.
-    case closed
-    /// No user is signed in, or the session was refused; with the reason.
-    case notSignedIn(String)
-    /// The server cannot be reached or asks for a pause; with the reason.
-    case unavailable(String)
-    /// These writes were refused.
-    case refused([PreferenceRefusal])
 }
 
 /// A session and the account that it acts for. It is taken together with what the core asks for, so that one user's

@@ -2,23 +2,18 @@ import Dispatch
 import Synchronization
 
 extension PreferenceEngine {
-    /// Returns when the server's values were read to their end, now or in an earlier run.
-    /// - Throws: `PreferenceEngineProblem.notSignedIn`, `.closed`; `CancellationError`.
-    func waitForInitialSync() async throws { try await wait(for: .initialSync) }
-
-    /// Sends and fetches everything, now.
-    /// - Throws: `PreferenceEngineProblem`: why an attempt failed (it is repeated in the background), or which writes
-    ///   were refused; `CancellationError`.
-    func synchronizeNow() async throws { try await wait(for: .settled) }
-
     /// Returns when no transaction and no request is under way. Timers and the watch may still begin some.
     func idle() async { await work.idle() }
 
-    private func wait(for goal: PreferenceWaiters.Goal) async throws {
+    /// Returns when the store has reached a state; for `settled` everything is sent and fetched now.
+    /// - Throws: `SyncError`: why an attempt failed (it is repeated in the background), or which writes were refused;
+    ///   `CancellationError`.
+    func wait(for goal: PreferenceWaiters.Goal) async throws {
         let id = waiters.nextID()
         guard state.withLock({ $0.service != nil }) else {
-            throw PreferenceEngineProblem.notSignedIn(
-                "nobody is signed in, or no server is configured; preferences stay on this device")
+            throw SyncError(
+                code: .notSignedIn,
+                description: "nobody is signed in, or no server is configured; preferences stay on this device")
         }
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
@@ -26,7 +21,7 @@ extension PreferenceEngine {
                     if !state.isClosed { waiters.add(id, goal, continuation) }
                     return state.isClosed
                 }
-                if isClosed { return continuation.resume(throwing: PreferenceEngineProblem.closed) }
+                if isClosed { return continuation.resume(throwing: SyncError.closed) }
                 if Task.isCancelled { return waiters.fail(CancellationError()) { $0.id == id } }
                 if goal == .settled { inquiry.hurry() }
                 enqueue(goal == .settled ? .syncRequested : .woken)
@@ -46,13 +41,24 @@ extension PreferenceEngine {
             return (state.serviceProblem ?? "the server did not take the last request")
                 + "; the next attempt is in \((until - now + 999) / 1000) s"
         }
-        if let reason { waiters.fail(PreferenceEngineProblem.unavailable(reason), where: \.awaitsSettling) }
+        if let reason { waiters.fail(SyncError(code: .unavailable, description: reason), where: \.awaitsSettling) }
     }
+}
+
+typealias SyncError = NSUbiquitousKeyValueStore.SyncError
+
+extension SyncError {
+    static var closed: SyncError { SyncError(code: .closed, description: "the store was closed") }
 }
 
 /// The callers that wait for the store to reach a state. Any thread.
 final class PreferenceWaiters: Sendable {
-    enum Goal { case initialSync, settled }
+    enum Goal {
+        /// The server's values were read to their end, now or in an earlier run.
+        case initialSync
+        /// Everything is sent and fetched.
+        case settled
+    }
 
     struct Waiter: Sendable {
         var id: Int
@@ -68,7 +74,10 @@ final class PreferenceWaiters: Sendable {
         /// Ends the wait; the goal is reached.
         func succeed() {
             if goal == .settled, !refusals.isEmpty {
-                continuation.resume(throwing: PreferenceEngineProblem.refused(refusals))
+                continuation.resume(
+                    throwing: SyncError(
+                        code: .refused, description: refusals.map(\.reason).joined(separator: "; "),
+                        refusals: refusals.map { .init($0) }))
             } else {
                 continuation.resume()
             }
