@@ -161,23 +161,16 @@ struct SyncState: Hashable, Sendable {
     /// What tells whether a state is another one than before, without the changes that are to be sent: two of these
     /// are compared in no time however many there are, and keep no copy of them.
     struct Revision: Equatable {
-        var user: String?
-        var databaseToken: CKServerChangeToken?
-        var zoneTokens: [CKRecordZone.ID: CKServerChangeToken]
-        var zoneLives: [CKRecordZone.ID: Int64]
-        var unfetchedZones: [CKRecordZone.ID]
+        var others: SyncState
         var databaseChanges: Int
         var recordChanges: Int
-        var hasUntrackedChanges: Bool
-        var notificationToken: String?
     }
 
     var revision: Revision {
-        Revision(
-            user: user, databaseToken: databaseToken, zoneTokens: zoneTokens, zoneLives: zoneLives,
-            unfetchedZones: unfetchedZones, databaseChanges: databaseChanges.revision,
-            recordChanges: recordChanges.revision, hasUntrackedChanges: hasUntrackedChanges,
-            notificationToken: notificationToken)
+        var others = self
+        (others.databaseChanges, others.recordChanges) = (PendingChanges(), PendingChanges())
+        return Revision(
+            others: others, databaseChanges: databaseChanges.revision, recordChanges: recordChanges.revision)
     }
 
     /// Another user begins with nothing.
