@@ -139,10 +139,14 @@ public final class CLLocation: NSObject, NSSecureCoding, NSCopying, Sendable {
         }
         let parts = Self.keys.map { coder.decodeDouble(forKey: $0) }
         let time = coder.decodeDouble(forKey: Self.timestampKey)
+        self.init(parts: parts, timestamp: Date(timeIntervalSinceReferenceDate: time))
+    }
+
+    package convenience init(parts: [Double], timestamp: Date) {
         self.init(
             coordinate: CLLocationCoordinate2D(latitude: parts[0], longitude: parts[1]), altitude: parts[2],
             horizontalAccuracy: parts[3], verticalAccuracy: parts[4], course: parts[5], courseAccuracy: parts[6],
-            speed: parts[7], speedAccuracy: parts[8], timestamp: Date(timeIntervalSinceReferenceDate: time))
+            speed: parts[7], speedAccuracy: parts[8], timestamp: timestamp)
     }
 
     /// The names of `parts` in an archive, in their order.
@@ -152,8 +156,8 @@ public final class CLLocation: NSObject, NSSecureCoding, NSCopying, Sendable {
     ]
     private static let timestampKey = "timestamp"
 
-    /// Every number but the timestamp.
-    private var parts: [Double] {
+    /// Every number but the timestamp, in an order that archives rely on.
+    package var parts: [Double] {
         [
             coordinate.latitude, coordinate.longitude, altitude, horizontalAccuracy, verticalAccuracy, course,
             courseAccuracy, speed, speedAccuracy,

@@ -133,8 +133,14 @@ open class CKOperation: Operation, @unchecked Sendable {
     /// How long it may take, if that was set.
     var times: CallTimes { CallTimes(effectiveConfiguration) }
 
-    /// When it began; now if it has not.
-    final var startTime: ContinuousClock.Instant { progress.withLock { $0.start } ?? .now }
+    final var home: CKContainer { effectiveConfiguration?.container ?? CKContainer.default() }
+
+    /// A database, with the time that is left.
+    final func begun(_ database: CKDatabase) -> DatabaseService {
+        var service = database.configured
+        service.times = times.filled(from: service.times)
+        return service.begun(at: progress.withLock { $0.start } ?? .now)
+    }
 }
 
 // The older names of what is in the configuration.
@@ -187,12 +193,10 @@ open class CKDatabaseOperation: CKOperation, @unchecked Sendable {
 
     /// The database, with the time that is left.
     var service: DatabaseService {
-        let container = effectiveConfiguration?.container ?? CKContainer.default()
-        var service = (database ?? container.privateCloudDatabase).configured
-        service.times = times.filled(from: service.times)
+        var service = begun(database ?? home.privateCloudDatabase)
         service.keys = longLivedKeys
         service.keepReceipts = keepReceipts
-        return service.begun(at: startTime)
+        return service
     }
 
     override func run() async {

@@ -165,12 +165,12 @@ open class CKFetchRecordZoneChangesOperation: CKDatabaseOperation, @unchecked Se
                 }
             }
         }
-        let (errors, unfinished, result) = (walk.errors, walk.unfinished, ending(of: work))
+        let (unfinished, result) = (walk.unfinished, ending(of: work))
+        let error = result.failure ?? CKError.partialFailure(walk.errors)
         await Callbacks.run { [self] in
             if let failure = result.failure { for zone in unfinished { end(zone, .failure(failure)) } }
             fetchRecordZoneChangesResultBlock?(result)
-            let partial = Dictionary(errors.map { (AnyHashable($0), $1 as any Error) }) { first, _ in first }
-            fetchRecordZoneChangesCompletionBlock?(result.failure ?? CKError.partialFailure(partial))
+            fetchRecordZoneChangesCompletionBlock?(error)
         }
     }
 
@@ -208,7 +208,7 @@ open class CKFetchRecordZoneChangesOperation: CKDatabaseOperation, @unchecked Se
 }
 
 /// The way through the changes of several zones, a page of each at a time: a value that knows no network.
-struct ZoneChangesWalk: Sendable {
+struct ZoneChangesWalk {
     /// What a page meant for its zone.
     enum Step: Sendable {
         /// There is more, from this token on.
@@ -222,7 +222,8 @@ struct ZoneChangesWalk: Sendable {
 
     private var calls: [ZoneChangesCall]
     private let isToTheEnd: Bool
-    private(set) var errors: [(zone: CKRecordZone.ID, error: CKError)] = []
+    /// Of zones whose walk ended with one.
+    private(set) var errors: [AnyHashable: any Error] = [:]
 
     /// Zones in one request: their pages together are what the SDK holds at a time.
     static let zonesMax = 20
@@ -248,24 +249,24 @@ struct ZoneChangesWalk: Sendable {
                 calls[place].limit = limit
                 return .waits
             }
-            calls.remove(at: place)
-            errors.append((zone, error))
-            return .fails(error)
+            return fail(at: place, error)
         case .success(let page):
-            if page.hasMore, isToTheEnd {
-                // A zone that says there is more and stays where it is would be walked for ever.
-                guard page.token != calls[place].token || !page.changes.isEmpty else {
-                    let error = CKError.unreadable("new token, though it says that more is coming,")
-                    calls.remove(at: place)
-                    errors.append((zone, error))
-                    return .fails(error)
-                }
-                calls[place].token = page.token
-                return .goesOn(page.token)
+            guard page.hasMore, isToTheEnd else {
+                calls.remove(at: place)
+                return .ends(page.token, hasMore: page.hasMore)
             }
-            calls.remove(at: place)
-            return .ends(page.token, hasMore: page.hasMore)
+            // A zone that says there is more and stays where it is would be walked for ever.
+            guard page.token != calls[place].token || !page.changes.isEmpty else {
+                return fail(at: place, .unreadable("new token, though it says that more is coming,"))
+            }
+            calls[place].token = page.token
+            return .goesOn(page.token)
         }
+    }
+
+    private mutating func fail(at place: Int, _ error: CKError) -> Step {
+        errors[calls.remove(at: place).zone] = error
+        return .fails(error)
     }
 }
 

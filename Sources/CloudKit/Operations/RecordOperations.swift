@@ -1,6 +1,5 @@
 public import Foundation
 import RecordModel
-import Synchronization
 
 /// Fetches records by their IDs, of any number of zones.
 open class CKFetchRecordsOperation: CKDatabaseOperation, @unchecked Sendable {
@@ -47,8 +46,8 @@ open class CKFetchRecordsOperation: CKDatabaseOperation, @unchecked Sendable {
     }
 
     override func execute() async {
-        let found = Mutex<[CKRecord.ID: CKRecord]>([:])
-        let errors = Mutex<[CKRecord.ID: any Error]>([:])
+        var records: [CKRecord.ID: CKRecord] = [:]
+        var errors: [AnyHashable: any Error] = [:]
         let callbacks = Callbacks.Serial()
         let progress = perRecordProgressBlock.map { block in
             { @Sendable (id: CKRecord.ID, part: Double) in callbacks.post { block(id, part) } }
@@ -62,21 +61,17 @@ open class CKFetchRecordsOperation: CKDatabaseOperation, @unchecked Sendable {
             }
             try await service.fetch(ids, desiredKeys: desiredKeys, progress: progress) { results in
                 for (id, result) in results {
-                    switch result {
-                    case .success(let record): found.withLock { $0[id] = record }
-                    case .failure(let error): errors.withLock { $0[id] = error }
-                    }
+                    records[id] = try? result.get()
+                    errors[id] = result.failure
                 }
                 await callbacks.run { [self] in for (id, result) in results { tell(id, result) } }
             }
         }
-        let (records, failures, result) = (found.withLock { $0 }, errors.withLock { $0 }, ending(of: work))
-        await callbacks.run { [self] in
+        let result = ending(of: work)
+        let error = result.failure ?? CKError.partialFailure(errors)
+        await callbacks.run { [self, records] in
             fetchRecordsResultBlock?(result)
-            fetchRecordsCompletionBlock?(
-                records,
-                result.failure
-                    ?? CKError.partialFailure(Dictionary(uniqueKeysWithValues: failures.map { ($0.key, $0.value) })))
+            fetchRecordsCompletionBlock?(records, error)
         }
     }
 
@@ -258,7 +253,7 @@ open class CKQueryOperation: CKDatabaseOperation, @unchecked Sendable {
 ///
 /// The class stands at the top level under the name it has in Objective-C, because Foundation on Linux archives no
 /// nested classes. Immutable and opaque; equal when both name the same place of the same query.
-public final class CKQueryCursor: NSObject, NSSecureCoding, NSCopying, Sendable {
+public final class CKQueryCursor: NSObject, _CKImmutable, Sendable {
     let call: QueryCall
 
     init(_ call: QueryCall) { self.call = call }
@@ -267,14 +262,9 @@ public final class CKQueryCursor: NSObject, NSSecureCoding, NSCopying, Sendable 
     public override func isEqual(_ object: Any?) -> Bool { (object as? CKQueryCursor)?.call == call }
     /// Equal for equal objects.
     public override var hash: Int { call.hashValue }
-    /// What was wrong and what to do about it.
+    /// The text for logs.
     public override var description: String { "<CKQueryCursor>" }
 
-    /// Itself: it cannot change.
-    public func copy(with zone: NSZone? = nil) -> Any { self }
-
-    /// Always true.
-    public static var supportsSecureCoding: Bool { true }
     /// The class's name at Apple's.
     public override class func classFallbacksForKeyedArchiver() -> [String] { ArchiveNames.fallbacks(self) }
 

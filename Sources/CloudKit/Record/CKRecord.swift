@@ -45,10 +45,12 @@ public class CKRecord: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable 
     /// Restores a record from an archive of the whole record or of its system fields (`encodeSystemFields(with:)`); nil
     /// if the archive holds no record.
     public required init?(coder: NSCoder) {
-        guard let archive = ArchivedRecord(coder: coder) else { return nil }
-        recordType = archive.type
-        recordID = archive.id
-        state = Mutex(archive.state)
+        guard let type = coder.text("RecordType"), let id = coder.object(CKRecordID.self, "RecordID") else {
+            return nil
+        }
+        recordType = type
+        recordID = id
+        state = Mutex(RecordState(coder: coder))
     }
 
     final var current: RecordState { state.withLock { $0 } }
@@ -116,18 +118,16 @@ public class CKRecord: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable 
     public override class func classFallbacksForKeyedArchiver() -> [String] { ArchiveNames.fallbacks(self) }
 
     /// Archives the whole record: values and unsaved edits too.
-    public func encode(with coder: NSCoder) {
-        archived.encode(with: coder, includingValues: true)
-    }
+    public func encode(with coder: NSCoder) { encode(with: coder, includingValues: true) }
 
     /// Archives type, ID, tag, dates, users, parent and share, but no values and no edits. An app can set its own
     /// values on a record restored by `init(coder:)`, and save it as a change of the archived version.
-    public func encodeSystemFields(with coder: NSCoder) {
-        archived.encode(with: coder, includingValues: false)
-    }
+    public func encodeSystemFields(with coder: NSCoder) { encode(with: coder, includingValues: false) }
 
-    private var archived: ArchivedRecord {
-        ArchivedRecord(type: recordType, id: recordID, state: current)
+    private func encode(with coder: NSCoder, includingValues: Bool) {
+        coder.write(recordType, "RecordType")
+        coder.write(recordID, "RecordID")
+        current.encode(with: coder, includingValues: includingValues)
     }
 }
 

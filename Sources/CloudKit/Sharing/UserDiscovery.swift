@@ -337,9 +337,5 @@ open class CKDiscoverAllUserIdentitiesOperation: CKOperation, @unchecked Sendabl
 
 extension CKOperation {
     /// The public database of the operation's container, with the time that is left.
-    var users: DatabaseService {
-        var service = (effectiveConfiguration?.container ?? CKContainer.default()).publicCloudDatabase.configured
-        service.times = times.filled(from: service.times)
-        return service.begun(at: startTime)
-    }
+    var users: DatabaseService { begun(home.publicCloudDatabase) }
 }
