@@ -167,13 +167,11 @@ public struct OSLogPrivacy: Sendable {
     /// As ``auto``; what is hidden is so behind a mask.
     public static func auto(mask: Mask) -> Self { .init(kind: .byType, mask: mask) }
 
-    /// Whether this process was started for debugging.
     static let showsPrivateValues: Bool = {
         guard let mode = ProcessInfo.processInfo.environment["OS_ACTIVITY_DT_MODE"] else { return false }
         return !["", "0", "NO", "no"].contains(mode)
     }()
 
-    /// A value as it is to be read.
     func shown(_ value: String, isOpenByType: Bool, showsPrivateValues: Bool) -> String {
         let isOpen =
             switch kind {
@@ -323,7 +321,6 @@ public struct OSLogFloatFormatting: Sendable {
 
 /// Reads the formats of `os_log`: those of `printf`, with `@` for objects, and options in braces.
 enum OSLogFormat {
-    /// A place in a format for one argument.
     private struct Directive {
         var options: [Substring] = []
         /// Flags, width and precision, as they stand.

@@ -87,7 +87,6 @@ open class CKOperation: Operation, @unchecked Sendable {
         if let task { task.cancel() } else if isIdle { beginWork() }
     }
 
-    /// Begins the work, once.
     private func beginWork() {
         progress.withLock { progress in
             guard progress.phase == .running, progress.task == nil else { return }
@@ -115,7 +114,6 @@ open class CKOperation: Operation, @unchecked Sendable {
     /// Does the work. Operations on databases are kept on disk meanwhile if they are long-lived.
     func run() async { await execute() }
 
-    /// Does what the operation is for, and calls its blocks.
     func execute() async { preconditionFailure("\(type(of: self)) does nothing") }
 
     /// Ends an operation for which the server has nothing.
@@ -206,7 +204,6 @@ open class CKDatabaseOperation: CKOperation, @unchecked Sendable {
     }
 }
 
-/// What work came to.
 func outcome<Value>(of work: () async throws(CKError) -> Value) async -> Result<Value, any Error> {
     do throws(CKError) {
         return .success(try await work())
@@ -236,7 +233,6 @@ extension CKError {
 enum Callbacks {
     private static let queue = DispatchQueue(label: "zonekeeper.cloudkit.callbacks", attributes: .concurrent)
 
-    /// Calls a block and comes back when it has returned.
     static func run(on queue: DispatchQueue = queue, _ body: @escaping @Sendable () -> Void) async {
         await withCheckedContinuation { continuation in
             queue.async {
@@ -254,7 +250,6 @@ enum Callbacks {
         /// Calls a block after those before it, and comes back when it has returned.
         func run(_ body: @escaping @Sendable () -> Void) async { await Callbacks.run(on: queue, body) }
 
-        /// Calls a block after those before it.
         func post(_ body: @escaping @Sendable () -> Void) { queue.async { body() } }
     }
 
@@ -299,7 +294,6 @@ public final class CKGuarded<Value: Sendable>: Sendable {
         set { value.withLock { $0 = newValue } }
     }
 
-    /// Changes the value in one step.
     func update<Result: Sendable>(_ body: (inout Value) -> Result) -> Result { value.withLock { body(&$0) } }
 }
 

@@ -28,9 +28,6 @@ open class CKFetchDatabaseChangesOperation: CKDatabaseOperation, @unchecked Send
     public var fetchDatabaseChangesCompletionBlock: (@Sendable (CKServerChangeToken?, Bool, (any Error)?) -> Void)? =
         nil
 
-    /// An operation from the beginning on.
-    public override init() { super.init() }
-
     /// An operation from a token on.
     public convenience init(previousServerChangeToken: CKServerChangeToken?) {
         self.init()

@@ -83,7 +83,6 @@ extension NSCoder {
     }
 }
 
-/// A value in the form in which an archive holds it.
 enum ArchivedValue: Codable {
     case string(String)
     case data(Data)
@@ -166,7 +165,6 @@ enum ArchiveNames {
         ("CLLocation", CLLocation.self),
     ]
 
-    /// Makes the names known to Foundation.
     static func register() {
         for entry in classes {
             NSKeyedUnarchiver.setClass(entry.type, forClassName: entry.name)

@@ -302,7 +302,6 @@ extension CKRecord {
 /// What the service knows of records beyond what apps see: how they come from the server, go to it and take over its
 /// answer.
 extension CKRecord {
-    /// A record from the server.
     convenience init(
         id: CKRecord.ID, type: RecordType, system: SystemFields, values: [String: RecordValue],
         encryptedKeys: Set<String> = []
@@ -344,10 +343,8 @@ struct RecordSnapshot: Sendable {
     /// removed.
     var changedKeys: [String] { state.changedKeys }
     var isParentChanged: Bool { state.parentEdit != nil }
-    /// The record as last known from the server.
     var base: ServerState? { state.base }
 
-    /// The same with other assets in place of the same ones.
     mutating func replaceAssets(_ other: (CKAsset, String, Int) -> CKAsset?) { state.replaceAssets(other) }
 
     /// Fails with `invalidArguments` where a value cannot be stored, and names the field.

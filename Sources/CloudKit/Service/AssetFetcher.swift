@@ -48,7 +48,6 @@ struct AssetFetcher: Sendable {
         return results
     }
 
-    /// One file to fetch.
     private struct FileJob: Sendable {
         var place: AssetPlace
         var content: AssetContent
@@ -162,7 +161,6 @@ extension ErrorMapping {
             details: details(of: failure))
     }
 
-    /// The error of a file of this machine.
     static func local(_ error: AssetFileError) -> CKError {
         switch error {
         case .notFound: return CKError(.assetFileNotFound, reason: error.description)

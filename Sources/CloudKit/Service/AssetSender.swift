@@ -204,7 +204,6 @@ final class TransferProgress: Sendable {
     /// - Parameter tell: gets an item's number and the part that is done, not one after the other.
     init(_ tell: @escaping @Sendable (Int, Double) -> Void) { self.tell = tell }
 
-    /// Expects a file of an item, before the first one moves.
     func expect(_ bytes: Int64, of item: Int) { items.withLock { $0[item, default: Item()].total += bytes } }
 
     /// So many bytes of a file have moved.
@@ -234,7 +233,6 @@ struct AssetPlace: Hashable, Sendable {
 /// What a call has to do before its records can be saved with their assets: the files to send, and the assets that
 /// other records have. It does no networking.
 struct AssetUploadPlan: Sendable {
-    /// One file to send.
     struct Upload: Sendable {
         var place: AssetPlace
         var path: String
@@ -251,7 +249,6 @@ struct AssetUploadPlan: Sendable {
         var file: URL?
     }
 
-    /// The database of the records.
     let scope: CKDatabase.Scope
     private(set) var uploads: [Upload] = []
     private(set) var copies: [Copy] = []
@@ -260,7 +257,6 @@ struct AssetUploadPlan: Sendable {
 
     init(scope: CKDatabase.Scope) { self.scope = scope }
 
-    /// Whether there is nothing to do.
     var isEmpty: Bool { uploads.isEmpty && copies.isEmpty }
 
     /// Adds what a record needs. Assets with a receipt need nothing.

@@ -106,7 +106,6 @@ extension DatabaseService {
         }
     }
 
-    /// The record ID of the user who is signed in.
     func userRecordID() async throws(CKError) -> CKRecord.ID {
         let (session, _) = try account.session()
         do {
@@ -204,7 +203,6 @@ extension DatabaseService {
     }
 }
 
-/// A request for a zone's changes.
 struct ZoneChangesCall: Sendable {
     var zone: CKRecordZone.ID
     /// Nil for the beginning.
@@ -241,7 +239,6 @@ struct DatabaseChangesPage: Sendable {
     var token: CKServerChangeToken
     var hasMore: Bool
 
-    /// The zones in which something changed.
     var modifications: [CKDatabase.DatabaseChange.Modification] {
         zones.filter { !$0.isDeleted }.map { CKDatabase.DatabaseChange.Modification(zoneID: $0.id) }
     }
@@ -322,7 +319,6 @@ extension DatabaseService {
             changes: changes, token: CKServerChangeToken(token), hasMore: json["moreComing"] == .bool(true))
     }
 
-    /// One page of the zones that changed.
     func databaseChanges(
         since token: CKServerChangeToken?, limit: Int?
     ) async throws(CKError) -> DatabaseChangesPage {

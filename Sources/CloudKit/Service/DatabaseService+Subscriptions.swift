@@ -172,7 +172,6 @@ extension RecordReader {
 }
 
 extension CKNotificationInfo {
-    /// As the server takes it.
     var json: JSONValue {
         var members: [JSONValue.Member] = []
         func add(_ key: String, _ text: String?) { if let text { members.append(.init(key, .string(text))) } }
@@ -201,7 +200,6 @@ extension CKNotificationInfo {
         return .object(members)
     }
 
-    /// As the server gives it.
     convenience init(_ json: JSONValue) {
         func names(_ key: String) -> [String]? { json[key]?.array?.compactMap(\.string) }
         func flag(_ key: String) -> Bool { json[key] == .bool(true) }

@@ -24,7 +24,6 @@ struct DatabaseService: Sendable {
         return service
     }
 
-    /// Whether records are fetched with the files of their assets.
     var fetchesFiles: Bool { times.fetchesFiles ?? true }
 
     /// The most results that the server gives in a page.
@@ -132,7 +131,6 @@ extension Sequence {
     }
 }
 
-/// Throws if the task was cancelled.
 func checkCancellation() throws(CKError) {
     if Task.isCancelled { throw ErrorMapping.cancelled }
 }

@@ -148,7 +148,6 @@ struct CKErrorDetails {
     var requestUUID: String?
     /// The container that was asked.
     var containerID: String?
-    /// After how many seconds to try again.
     var retryAfterSeconds: Double?
     /// The error of each item, by record ID, zone ID or subscription ID.
     var partialErrors: [AnyHashable: any Error]?

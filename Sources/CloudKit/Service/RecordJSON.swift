@@ -40,7 +40,6 @@ struct RecordReader: Sendable {
         return isZone ? zone : CKRecordZone.ID(zoneName: name)
     }
 
-    /// The server's state of a record.
     func state(_ json: JSONValue) throws(CKError) -> ServerState { try state(json, of: try recordID(json)) }
 
     private func state(_ json: JSONValue, of id: CKRecord.ID) throws(CKError) -> ServerState {
@@ -78,7 +77,6 @@ struct RecordReader: Sendable {
         json["zoneName"]?.string.map { CKRecordZone.ID(zoneName: $0) }
     }
 
-    /// A zone as the server describes it.
     static func zone(_ json: JSONValue) throws(CKError) -> CKRecordZone {
         guard let id = json["zoneID"].flatMap(zoneID) else { throw .unreadable("zoneID") }
         var capabilities: CKRecordZone.Capabilities = []
@@ -129,7 +127,7 @@ struct RecordReader: Sendable {
 
     /// Parts of a location that the server does not have are invalid, as in Core Location.
     private func location(_ json: JSONValue) -> CLLocation? {
-        func number(_ key: String) -> Double? { json[key].flatMap(Self.number) }
+        func number(_ key: String) -> Double? { json[key]?.double }
         guard let latitude = number("latitude"), let longitude = number("longitude") else { return nil }
         return CLLocation(
             coordinate: CLLocationCoordinate2D(latitude: latitude, longitude: longitude),
@@ -139,17 +137,20 @@ struct RecordReader: Sendable {
             timestamp: json["timestamp"].flatMap(Self.date) ?? Date(timeIntervalSince1970: 0))
     }
 
-    private static func number(_ json: JSONValue) -> Double? {
-        switch json {
+    /// Milliseconds since 1970.
+    private static func date(_ json: JSONValue) -> Date? {
+        json.double.map { Date(timeIntervalSince1970: $0 / 1_000) }
+    }
+}
+
+extension JSONValue {
+    /// A number, however it is written.
+    var double: Double? {
+        switch self {
         case .integer(let number): Double(number)
         case .number(let number): number
         default: nil
         }
-    }
-
-    /// Milliseconds since 1970.
-    private static func date(_ json: JSONValue) -> Date? {
-        number(json).map { Date(timeIntervalSince1970: $0 / 1_000) }
     }
 }
 

@@ -23,7 +23,6 @@ extension DatabaseService {
     }
 }
 
-/// One call that saves and deletes records.
 private struct RecordModification {
     private let service: DatabaseService
     private let call: ModifyCall
@@ -172,7 +171,6 @@ private struct RecordModification {
         return record
     }
 
-    /// The error of a save that conflicts with another.
     private func conflict(_ details: CKErrorDetails, _ record: CKRecord, _ server: CKRecord?) -> CKError {
         var details = details
         details.serverRecord = server
@@ -209,7 +207,6 @@ private struct SaveForm {
             || policy == .allKeys && record.system.parent != nil
     }
 
-    /// The part of the record that is sent.
     var part: SentPart { SentPart(keys: Set(keys), hasParent: hasParent) }
 }
 
@@ -263,7 +260,6 @@ struct BatchPlan: Sendable {
         }
     }
 
-    /// What goes in one request.
     struct Room {
         private var count = 0
         private var bytes = 0
@@ -279,7 +275,6 @@ struct BatchPlan: Sendable {
         }
     }
 
-    /// The requests, in the order in which they are sent.
     private(set) var requests: [Request] = []
 
     /// The most operations of one call, as in CloudKit.
@@ -368,7 +363,6 @@ extension BatchPlan.Operation {
         self.init(id: record.id, kind: .save(place), json: writer.bytes)
     }
 
-    /// Deletes a record.
     init(deleting id: CKRecord.ID) {
         var writer = JSONWriter(capacity: 128)
         writer.deleting(id)

@@ -81,7 +81,6 @@ struct ModifyTally<ID: Hashable & Sendable, Item: Sendable> {
 }
 
 extension Array {
-    /// The results of a call that saves and deletes, by ID.
     func byID<ID, Item>() -> (
         saveResults: [ID: Result<Item, any Error>], deleteResults: [ID: Result<Void, any Error>]
     ) where Element == ModifyOutcome<ID, Item> {
@@ -96,13 +95,11 @@ extension Array {
         return (saved, deleted)
     }
 
-    /// The item of a call that saves one.
     func savedItem<ID, Item>() throws -> Item where Element == ModifyOutcome<ID, Item> {
         guard case .saved(_, let result)? = first else { throw CKError.unreadable("\(Item.self)") }
         return try result.get()
     }
 
-    /// The ID of a call that deletes one item.
     func deletedID<ID, Item>() throws -> ID where Element == ModifyOutcome<ID, Item> {
         guard case .deleted(let id, let result)? = first else { throw CKError.unreadable("\(Item.self)") }
         try result.get()
@@ -111,7 +108,6 @@ extension Array {
 }
 
 extension CKOperation {
-    /// Calls the blocks of an operation that saves and deletes.
     final func tell<ID, Item>(
         _ result: Result<[ModifyOutcome<ID, Item>], any Error>,
         saves: ((ID, Result<Item, any Error>) -> Void)?, deletes: ((ID, Result<Void, any Error>) -> Void)?,
@@ -130,7 +126,6 @@ extension CKOperation {
         olderEnd?(tally.saved, tally.deleted, tally.error(of: whole))
     }
 
-    /// Calls the blocks of an operation that fetches.
     final func tell<ID: Hashable, Item>(
         _ result: Result<[(ID, Result<Item, any Error>)], any Error>,
         each: ((ID, Result<Item, any Error>) -> Void)?, end: ((Result<Void, any Error>) -> Void)?,

@@ -175,9 +175,6 @@ open class CKFetchShareMetadataOperation: CKOperation, @unchecked Sendable {
     /// Called once, at the end; the older form of `fetchShareMetadataResultBlock`.
     @preconcurrency @CKGuarded public var fetchShareMetadataCompletionBlock: (@Sendable ((any Error)?) -> Void)? = nil
 
-    /// An operation with nothing to do yet.
-    public override init() { super.init() }
-
     /// An operation for these URLs.
     public convenience init(shareURLs: [URL]) {
         self.init()
@@ -206,9 +203,6 @@ open class CKAcceptSharesOperation: CKOperation, @unchecked Sendable {
     public var perShareCompletionBlock: (@Sendable (CKShare.Metadata, CKShare?, (any Error)?) -> Void)? = nil
     /// Called once, at the end; the older form of `acceptSharesResultBlock`.
     @preconcurrency @CKGuarded public var acceptSharesCompletionBlock: (@Sendable ((any Error)?) -> Void)? = nil
-
-    /// An operation with nothing to do yet.
-    public override init() { super.init() }
 
     /// An operation that accepts these shares.
     public convenience init(shareMetadatas: [CKShare.Metadata]) {
@@ -241,9 +235,6 @@ open class CKFetchShareParticipantsOperation: CKOperation, @unchecked Sendable {
     /// Called once, at the end; the older form of `fetchShareParticipantsResultBlock`.
     @preconcurrency @CKGuarded
     public var fetchShareParticipantsCompletionBlock: (@Sendable ((any Error)?) -> Void)? = nil
-
-    /// An operation with nothing to do yet.
-    public override init() { super.init() }
 
     /// An operation that looks for these users.
     public convenience init(userIdentityLookupInfos: [CKUserIdentity.LookupInfo]) {

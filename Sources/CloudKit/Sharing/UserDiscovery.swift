@@ -284,9 +284,6 @@ open class CKDiscoverUserIdentitiesOperation: CKOperation, @unchecked Sendable {
     @preconcurrency @CKGuarded
     public var discoverUserIdentitiesCompletionBlock: (@Sendable ((any Error)?) -> Void)? = nil
 
-    /// An operation with nothing to do yet.
-    public override init() { super.init() }
-
     /// An operation that looks for these users.
     public convenience init(userIdentityLookupInfos: [CKUserIdentity.LookupInfo]) {
         self.init()
@@ -319,9 +316,6 @@ open class CKDiscoverAllUserIdentitiesOperation: CKOperation, @unchecked Sendabl
     /// Called once, at the end; the older form of `discoverAllUserIdentitiesResultBlock`.
     @preconcurrency @CKGuarded
     public var discoverAllUserIdentitiesCompletionBlock: (@Sendable ((any Error)?) -> Void)? = nil
-
-    /// An operation that looks for all.
-    public override init() { super.init() }
 
     override func execute() async {
         let result = await outcome { () async throws(CKError) in

@@ -137,9 +137,6 @@ open class CKFetchNotificationChangesOperation: CKOperation, @unchecked Sendable
     /// Whether there are more notifications, for another operation.
     public var moreComing: Bool { hasMore }
 
-    /// An operation that begins with the first notification.
-    public override init() { super.init() }
-
     /// An operation that goes on at a token.
     public convenience init(previousServerChangeToken: CKServerChangeToken?) {
         self.init()
@@ -187,9 +184,6 @@ open class CKMarkNotificationsReadOperation: CKOperation, @unchecked Sendable {
     @preconcurrency @CKGuarded
     public var markNotificationsReadCompletionBlock: (@Sendable ([CKNotification.ID]?, (any Error)?) -> Void)? = nil
 
-    /// An operation with nothing to do yet.
-    public override init() { super.init() }
-
     /// An operation for these notifications.
     public convenience init(notificationIDsToMarkRead notificationIDs: [CKNotification.ID]) {
         self.init()
@@ -211,9 +205,6 @@ open class CKModifyBadgeOperation: CKOperation, @unchecked Sendable {
     @CKGuarded public var badgeValue: Int = 0
     /// Called once, at the end.
     @preconcurrency @CKGuarded public var modifyBadgeCompletionBlock: (@Sendable ((any Error)?) -> Void)? = nil
-
-    /// An operation that takes the badge away.
-    public override init() { super.init() }
 
     /// An operation that sets the badge to a number.
     public convenience init(badgeValue: Int) {

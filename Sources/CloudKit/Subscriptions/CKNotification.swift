@@ -179,7 +179,6 @@ struct NotificationContent: Sendable {
     var recordID: CKRecordID?
     var reason: CKQueryNotification.Reason
     var fields: [String: RecordValue]?
-    /// What is shown.
     var aps: Texts
     /// The part of it that is about the text.
     var alert: Texts

@@ -178,9 +178,6 @@ open class CKFetchSubscriptionsOperation: CKDatabaseOperation, @unchecked Sendab
     public var fetchSubscriptionCompletionBlock:
         (@Sendable ([CKSubscription.ID: CKSubscription]?, (any Error)?) -> Void)? = nil
 
-    /// An operation with nothing to do yet.
-    public override init() { super.init() }
-
     /// An operation that fetches these subscriptions.
     public convenience init(subscriptionIDs: [CKSubscription.ID]) {
         self.init()

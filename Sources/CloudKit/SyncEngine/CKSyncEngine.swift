@@ -313,7 +313,6 @@ extension CKSyncEngine {
 /// No method may call `fetchChanges` or `sendChanges` and wait for it, nor may a child task of it (`async let`, a task
 /// group): the engine waits for the method. Such calls throw. A task that is begun by `Task { }` may call them.
 public protocol CKSyncEngineDelegate: AnyObject, Sendable {
-    /// Handles what happened.
     func handleEvent(_ event: CKSyncEngine.Event, syncEngine: CKSyncEngine) async
     /// The next changes to send, of those that are pending and in the context's scope; nil if there are no more.
     func nextRecordZoneChangeBatch(

@@ -85,12 +85,10 @@ extension CKSyncEngine {
             change { for change in changes { $0.recordChanges.remove(change, for: change.recordID) } }
         }
 
-        /// Whether there is something to send.
         var hasPending: Bool {
             content.withLock { $0.hasUntrackedChanges || !$0.databaseChanges.isEmpty || !$0.recordChanges.isEmpty }
         }
 
-        /// What the state is made of.
         var current: SyncState { content.withLock { $0 } }
 
         /// What is not told yet, which then counts as told; nil if all is.
@@ -173,7 +171,6 @@ struct SyncState: Hashable, Sendable {
             others: others, databaseChanges: databaseChanges.revision, recordChanges: recordChanges.revision)
     }
 
-    /// Another user begins with nothing.
     mutating func begin(with user: String?) {
         self = SyncState()
         self.user = user
@@ -224,7 +221,6 @@ extension CKRecordZoneID {
     var isDefaultZone: Bool { zoneName == Self.defaultZoneName }
 }
 
-/// The form in which a state is stored.
 private struct StoredSyncState: Codable {
     struct Zone: Codable {
         var name: String

@@ -190,7 +190,6 @@ struct SyncFetch {
     }
 }
 
-/// A page of a feed of changes.
 private protocol ChangesPage {
     var token: CKServerChangeToken { get }
     var hasMore: Bool { get }

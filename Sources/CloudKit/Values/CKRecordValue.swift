@@ -45,7 +45,6 @@ public struct CKRecordKeyValueIterator: IteratorProtocol {
 /// A type whose values a record takes. Asked by conformance and not by casts, because casts on Linux bridge: an
 /// NSNumber of 3.0 is an Int to them, and an Int an NSNumber.
 protocol RecordValueSource {
-    /// The form in which a record keeps it.
     var recordValue: RecordValue { get }
 }
 

@@ -22,7 +22,6 @@ enum PreferenceEvent: Sendable {
     case woken
 }
 
-/// The outcome of a batch.
 enum PreferenceUploadAnswer: Hashable, Sendable {
     /// All writes were done: the version of each, in their order; nil for a deleted key that did not exist.
     case applied([ChangeTag?])
@@ -124,7 +123,6 @@ struct PreferenceRefusal: Hashable, Sendable {
         /// Another rule of the server's.
         case other
 
-        /// Whether the store is too full.
         var isQuota: Bool { self == .keys || self == .storeBytes || self == .valueBytes }
     }
 

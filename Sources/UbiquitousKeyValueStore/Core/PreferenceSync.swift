@@ -99,7 +99,6 @@ struct PreferenceSync: Hashable, Sendable {
 
     var hasEdits: Bool { copy.rows.values.contains { $0.edit != nil } }
 
-    /// How a key stands.
     func status(of key: PreferenceKey) -> NSUbiquitousKeyValueStore.KeyStatus {
         if let refusal = refusals.last(where: { $0.key == key }) { return .refused(.init(refusal)) }
         guard let row = copy.rows[key] else { return .absent }
@@ -150,7 +149,6 @@ struct PreferenceSync: Hashable, Sendable {
         return max(from, min(firstEdit + Self.delayMilliseconds, lastEdit + Self.quietMilliseconds))
     }
 
-    /// Keeps a refusal for the status.
     mutating func refuse(_ refusal: PreferenceRefusal, _ effects: inout PreferenceEffects) {
         refusals.removeAll { $0.key == refusal.key }
         refusals.append(refusal)
@@ -187,7 +185,6 @@ struct PreferenceSync: Hashable, Sendable {
 
         mutating func succeeded() { self = Pause() }
 
-        /// An attempt begins.
         mutating func begun() { isWantedAgain = false }
 
         /// A caller wants it now: our own pause ends, and if an attempt under way fails, the next one follows at once.

@@ -71,7 +71,6 @@ final class PreferenceWaiters: Sendable {
         /// Whether the caller asked for a synchronization that has begun.
         var awaitsSettling: Bool { goal == .settled && isArmed }
 
-        /// Ends the wait; the goal is reached.
         func succeed() {
             if goal == .settled, !refusals.isEmpty {
                 continuation.resume(
@@ -116,7 +115,6 @@ final class PreferenceWaiters: Sendable {
         }
     }
 
-    /// Ends waits with an error.
     func fail(_ problem: any Error, where matches: (Waiter) -> Bool) {
         for waiter in state.withLock({ Self.take(from: &$0.waiters, where: matches) }) {
             waiter.continuation.resume(throwing: problem)
@@ -146,7 +144,6 @@ final class WorkCounter: Sendable {
         for idler in idlers { idler.resume() }
     }
 
-    /// Returns when nothing is under way.
     func idle() async {
         await withCheckedContinuation { continuation in
             let isIdle = state.withLock { state in
@@ -203,7 +200,6 @@ final class WatchStep: Sendable {
 
     private let state = Mutex(State())
 
-    /// Another session is in use.
     func sessionBegan(_ epoch: Int) {
         let end = state.withLock { state in
             state.epoch = epoch
@@ -268,7 +264,6 @@ protocol PreferenceClock: Sendable {
     func after(_ milliseconds: Int64, on queue: DispatchQueue, _ body: @escaping @Sendable () -> Void)
 }
 
-/// The machine's clock.
 struct SystemPreferenceClock: PreferenceClock {
     var now: Int64 { Int64(DispatchTime.now().uptimeNanoseconds / 1_000_000) }
 

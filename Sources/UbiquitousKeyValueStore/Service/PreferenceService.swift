@@ -25,7 +25,6 @@ protocol PreferenceService: Sendable {
     ) async throws(PreferenceServiceProblem)
 }
 
-/// Why a request failed.
 enum PreferenceServiceProblem: Error, Hashable, Sendable, CustomStringConvertible {
     /// The feed is to be read from its start.
     case tokenExpired
@@ -174,7 +173,6 @@ extension PreferenceServiceProblem {
 
 /// The server's JSON for preferences, as `docs/preferences.md` has it.
 enum PreferenceWire {
-    /// The body of `changes`.
     static func changesRequest(since token: String?) -> [UInt8] {
         JSONValue.object(token.map { [JSONValue.Member("syncToken", .string($0))] } ?? []).serialized()
     }

@@ -17,7 +17,6 @@ struct LongLivedKeys: Codable, Hashable, Sendable {
     /// How long servers know a key and take a receipt, less an hour for their clocks.
     private static let knownMilliseconds: Int64 = 23 * 3_600_000
 
-    /// New keys.
     init(now: Int64 = WallClock.now) {
         began = now
         seed = [.random(in: .min ... .max), .random(in: .min ... .max)]
@@ -96,7 +95,6 @@ struct LongLivedStore: Sendable {
         try PrivateFile.replace(path, with: String(decoding: try JSONEncoder().encode(value), as: UTF8.self))
     }
 
-    /// Removes an operation, if it is there.
     func remove(_ id: CKOperation.ID) { try? FileManager.default.removeItem(atPath: path(id)) }
 
     private static func read(_ path: String) -> LongLivedCopy? {
