@@ -165,7 +165,6 @@ public final class CLLocation: NSObject, NSSecureCoding, NSCopying, Sendable {
     }
 }
 
-
 /// A latitude and a longitude.
 ///
 /// As on Apple's systems it is neither Equatable nor Hashable.

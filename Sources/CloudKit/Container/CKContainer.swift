@@ -115,8 +115,10 @@ extension CKContainer {
     /// Whether a user is signed in; `couldNotDetermine` with the error where the server cannot be asked.
     @preconcurrency
     public func accountStatus(completionHandler: @escaping @Sendable (CKAccountStatus, (any Error)?) -> Void) {
-        Callbacks.complete({ try await self.accountStatus() }) { result in
+        Callbacks.complete({ result in
             completionHandler((try? result.get()) ?? .couldNotDetermine, result.failure)
+        }) {
+            try await self.accountStatus()
         }
     }
 
@@ -129,9 +131,7 @@ extension CKContainer {
     /// The ID of the user's record.
     @preconcurrency
     public func fetchUserRecordID(completionHandler: @escaping @Sendable (CKRecord.ID?, (any Error)?) -> Void) {
-        Callbacks.complete({ try await self.userRecordID() }) { result in
-            completionHandler(try? result.get(), result.failure)
-        }
+        Callbacks.complete(completionHandler) { try await self.userRecordID() }
     }
 }
 
@@ -183,13 +183,10 @@ enum ContainerAccount: Sendable, Hashable {
     }
 
     private func account() throws(CKError) -> ServiceAccount {
-        guard case .current(let identifier) = self else {
-            guard case .fixed(let account) = self else { preconditionFailure("there are two cases") }
-            return account
-        }
+        if case .fixed(let account) = self { return account }
         let account = try Result { () throws(ServiceClientError) in try ServiceAccount.inForce() }
             .mapError { ErrorMapping(container: identifier).error($0) }.get()
-        if let identifier, identifier != account.configuration.container {
+        if case .current(let identifier?) = self, identifier != account.configuration.container {
             throw CKError(
                 .badContainer,
                 reason:

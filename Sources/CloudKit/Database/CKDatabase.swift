@@ -205,7 +205,7 @@ extension CKDatabase {
         withRecordZoneID recordZoneID: CKRecordZone.ID,
         completionHandler: @escaping @Sendable (CKRecordZone?, (any Error)?) -> Void
     ) {
-        Callbacks.complete({ try await self.recordZone(for: recordZoneID) }, completionHandler)
+        Callbacks.complete(completionHandler) { try await self.recordZone(for: recordZoneID) }
     }
 
     /// Fetches zones by their IDs.
@@ -215,13 +215,13 @@ extension CKDatabase {
         completionHandler:
             @escaping @Sendable (Result<[CKRecordZone.ID: Result<CKRecordZone, any Error>], any Error>) -> Void
     ) {
-        Callbacks.complete({ try await self.recordZones(for: recordZoneIDs) }, completionHandler)
+        Callbacks.complete(completionHandler) { try await self.recordZones(for: recordZoneIDs) }
     }
 
     /// Fetches all zones of the database.
     @preconcurrency
     public func fetchAllRecordZones(completionHandler: @escaping @Sendable ([CKRecordZone]?, (any Error)?) -> Void) {
-        Callbacks.complete({ try await self.allRecordZones() }, completionHandler)
+        Callbacks.complete(completionHandler) { try await self.allRecordZones() }
     }
 
     /// Makes a zone; one that is there stays as it is.
@@ -229,7 +229,7 @@ extension CKDatabase {
     public func save(
         _ zone: CKRecordZone, completionHandler: @escaping @Sendable (CKRecordZone?, (any Error)?) -> Void
     ) {
-        Callbacks.complete({ try await self.save(zone) }, completionHandler)
+        Callbacks.complete(completionHandler) { try await self.save(zone) }
     }
 
     /// Deletes a zone with all that is in it.
@@ -238,7 +238,7 @@ extension CKDatabase {
         withRecordZoneID zoneID: CKRecordZone.ID,
         completionHandler: @escaping @Sendable (CKRecordZone.ID?, (any Error)?) -> Void
     ) {
-        Callbacks.complete({ try await self.deleteRecordZone(withID: zoneID) }, completionHandler)
+        Callbacks.complete(completionHandler) { try await self.deleteRecordZone(withID: zoneID) }
     }
 
     /// Makes and deletes zones.
@@ -255,9 +255,9 @@ extension CKDatabase {
                 >
             ) -> Void
     ) {
-        Callbacks.complete(
-            { try await self.modifyRecordZones(saving: recordZonesToSave, deleting: recordZoneIDsToDelete) },
-            completionHandler)
+        Callbacks.complete(completionHandler) {
+            try await self.modifyRecordZones(saving: recordZonesToSave, deleting: recordZoneIDsToDelete)
+        }
     }
 
     /// Fetches the zones that changed or went since a token, one page of them.
@@ -274,8 +274,9 @@ extension CKDatabase {
                 >
             ) -> Void
     ) {
-        Callbacks.complete(
-            { try await self.databaseChanges(since: changeToken, resultsLimit: resultsLimit) }, completionHandler)
+        Callbacks.complete(completionHandler) {
+            try await self.databaseChanges(since: changeToken, resultsLimit: resultsLimit)
+        }
     }
 
     /// Fetches the records of a zone that changed or went since a token, one page of them.
@@ -293,10 +294,9 @@ extension CKDatabase {
                 >
             ) -> Void
     ) {
-        Callbacks.complete(
-            {
-                try await self.recordZoneChanges(
-                    inZoneWith: zoneID, since: changeToken, desiredKeys: desiredKeys, resultsLimit: resultsLimit)
-            }, completionHandler)
+        Callbacks.complete(completionHandler) {
+            try await self.recordZoneChanges(
+                inZoneWith: zoneID, since: changeToken, desiredKeys: desiredKeys, resultsLimit: resultsLimit)
+        }
     }
 }

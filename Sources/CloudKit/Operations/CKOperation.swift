@@ -255,16 +255,16 @@ enum Callbacks {
 
     /// Does work in a task of its own, and calls a completion handler with the value or the error.
     static func complete<Value: Sendable>(
-        _ work: @escaping @Sendable () async throws -> Value,
-        _ handler: @escaping @Sendable (Value?, (any Error)?) -> Void
+        _ handler: @escaping @Sendable (Value?, (any Error)?) -> Void,
+        _ work: @escaping @Sendable () async throws -> Value
     ) {
-        complete(work) { (result: Result<Value, any Error>) in handler(try? result.get(), result.failure) }
+        complete({ (result: Result<Value, any Error>) in handler(try? result.get(), result.failure) }, work)
     }
 
     /// Does work in a task of its own, and calls a completion handler with its result.
     static func complete<Value: Sendable>(
-        _ work: @escaping @Sendable () async throws -> Value,
-        _ handler: @escaping @Sendable (Result<Value, any Error>) -> Void
+        _ handler: @escaping @Sendable (Result<Value, any Error>) -> Void,
+        _ work: @escaping @Sendable () async throws -> Value
     ) {
         Task {
             let result: Result<Value, any Error>

@@ -269,9 +269,6 @@ struct ZoneChangesWalk {
 
 // @unchecked: its parts lie behind locks; not final, as Apple's is not.
 /// From where on a zone's changes are fetched, and how: `CKFetchRecordZoneChangesOperation.ZoneConfiguration`.
-///
-/// The class stands at the top level under the name it has in Objective-C, because Foundation on Linux archives no
-/// nested classes.
 public class CKFetchRecordZoneChangesConfiguration: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable {
     /// What is known; nil for the beginning.
     @CKGuarded public var previousServerChangeToken: CKServerChangeToken? = nil
@@ -323,9 +320,6 @@ public class CKFetchRecordZoneChangesConfiguration: NSObject, NSSecureCoding, NS
 
 // @unchecked: all it has is a configuration, which is Sendable.
 /// The older form of `CKFetchRecordZoneChangesOperation.ZoneConfiguration`: a class of its own with the same members.
-///
-/// The class stands at the top level under the name it has in Objective-C, because Foundation on Linux archives no
-/// nested classes.
 public class CKFetchRecordZoneChangesOptions: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable {
     /// Holds the values; an operation uses this very object.
     let configuration: CKFetchRecordZoneChangesConfiguration

@@ -251,8 +251,7 @@ open class CKQueryOperation: CKDatabaseOperation, @unchecked Sendable {
 
 /// A place in the results of a query: `CKQueryOperation.Cursor`.
 ///
-/// The class stands at the top level under the name it has in Objective-C, because Foundation on Linux archives no
-/// nested classes. Immutable and opaque; equal when both name the same place of the same query.
+/// Immutable and opaque; equal when both name the same place of the same query.
 public final class CKQueryCursor: NSObject, _CKImmutable, Sendable {
     let call: QueryCall
 

@@ -2,8 +2,7 @@ public import Foundation
 
 /// The name of a record within its database: `CKRecord.ID`.
 ///
-/// It is a top-level class with its name from Objective-C, because Foundation on Linux cannot archive nested classes.
-/// Use the name `CKRecord.ID`. Immutable; equal if record name and zone are.
+/// Immutable; equal if record name and zone are.
 public final class CKRecordID: NSObject, _CKImmutable, Sendable {
     /// Unique within the zone; at most 255 characters.
     public let recordName: String
@@ -55,8 +54,7 @@ public final class CKRecordID: NSObject, _CKImmutable, Sendable {
 
 /// A pointer from a record to another of the same zone: `CKRecord.Reference`.
 ///
-/// It is a top-level class with its name from Objective-C, because Foundation on Linux cannot archive nested classes.
-/// Use the name `CKRecord.Reference`. Immutable; equal if record ID and action are.
+/// Immutable; equal if record ID and action are.
 public final class CKReference: NSObject, _CKImmutable, Sendable {
     /// What happens to the record that holds a reference when its target is deleted.
     public typealias Action = CKRecord.ReferenceAction

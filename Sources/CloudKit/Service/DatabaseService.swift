@@ -182,7 +182,11 @@ extension DatabaseService {
     func zones(
         _ ids: [CKRecordZone.ID]
     ) async throws(CKError) -> [(CKRecordZone.ID, Result<CKRecordZone, any Error>)] {
-        try await lookup("zones", ids) { $0.zoneID(of: $1) } read: { try RecordReader.zone($0) }
+        try await lookup("zones", ids) {
+            $0.zoneID(of: $1)
+        } read: {
+            try RecordReader.zone($0)
+        }
     }
 
     /// Items by their IDs, in the order asked for, as many in a request as it takes.

@@ -289,13 +289,6 @@ struct BatchPlan: Sendable {
     /// - Throws: `limitExceeded` where it is too much, `invalidArguments` where a record occurs twice.
     init(_ operations: [Operation], isAtomic: Bool, isPublic: Bool) throws(CKError) {
         try Self.check(operations.map(\.id))
-        if operations.count == 1 {
-            let zone = operations[0].id.zoneID
-            requests = [
-                Request(zone: zone, isAtomic: Self.isWhole(isAtomic, zone, isPublic: isPublic), operations: operations)
-            ]
-            return
-        }
         for (zone, operations) in operations.grouped(by: \.id.zoneID) {
             let isWhole = Self.isWhole(isAtomic, zone, isPublic: isPublic)
             let parts = Self.parts(operations)
@@ -313,7 +306,6 @@ struct BatchPlan: Sendable {
                 reason:
                     "\(ids.count) records to save and delete, at most \(itemsMax) in one call: send them in several")
         }
-        guard ids.count > 1 else { return }
         var known: Set<CKRecord.ID> = []
         for id in ids where !known.insert(id).inserted {
             throw CKError(

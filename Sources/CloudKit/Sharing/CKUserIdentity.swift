@@ -66,8 +66,7 @@ public final class CKUserIdentity: NSObject, _CKImmutable, Sendable {
 
 /// What an identity is looked up by, one of three: `CKUserIdentity.LookupInfo`.
 ///
-/// The class stands at the top level under the name it has in Objective-C, because Foundation on Linux archives no
-/// nested classes. Immutable; equal by value.
+/// Immutable; equal by value.
 public final class CKUserIdentityLookupInfo: NSObject, _CKImmutable, Sendable {
     /// An address of electronic mail.
     public let emailAddress: String?
@@ -143,8 +142,7 @@ public final class CKUserIdentityLookupInfo: NSObject, _CKImmutable, Sendable {
 
 /// What someone who was invited gets to know of a share before accepting it: `CKShare.Metadata`.
 ///
-/// The class stands at the top level under the name it has in Objective-C, because Foundation on Linux archives no
-/// nested classes. Immutable.
+/// Immutable.
 public final class CKShareMetadata: NSObject, _CKImmutable, Sendable {
     /// The container that holds the share.
     public let containerIdentifier: String

@@ -202,8 +202,10 @@ extension CKContainer {
     private func discover(
         _ info: CKUserIdentity.LookupInfo, _ handler: @escaping @Sendable (CKUserIdentity?, (any Error)?) -> Void
     ) {
-        Callbacks.complete({ try await self.publicCloudDatabase.service.discover([info]).first }) { result in
+        Callbacks.complete({ result in
             handler((try? result.get()) ?? nil, result.failure)
+        }) {
+            try await self.publicCloudDatabase.service.discover([info]).first
         }
     }
 
@@ -214,7 +216,7 @@ extension CKContainer {
         forEmailAddresses emails: [String],
         completionHandler: @escaping @Sendable (Result<[String: CKUserIdentity], any Error>) -> Void
     ) {
-        Callbacks.complete({ try await self.userIdentities(forEmailAddresses: emails) }, completionHandler)
+        Callbacks.complete(completionHandler) { try await self.userIdentities(forEmailAddresses: emails) }
     }
 
     /// Those of the users with these telephone numbers who may be found.
@@ -224,7 +226,7 @@ extension CKContainer {
         forPhoneNumbers phoneNumbers: [String],
         completionHandler: @escaping @Sendable (Result<[String: CKUserIdentity], any Error>) -> Void
     ) {
-        Callbacks.complete({ try await self.userIdentities(forPhoneNumbers: phoneNumbers) }, completionHandler)
+        Callbacks.complete(completionHandler) { try await self.userIdentities(forPhoneNumbers: phoneNumbers) }
     }
 
     /// Those of the users of these records who may be found.
@@ -234,7 +236,7 @@ extension CKContainer {
         forUserRecordIDs userRecordIDs: [CKRecord.ID],
         completionHandler: @escaping @Sendable (Result<[CKRecord.ID: CKUserIdentity], any Error>) -> Void
     ) {
-        Callbacks.complete({ try await self.userIdentities(forUserRecordIDs: userRecordIDs) }, completionHandler)
+        Callbacks.complete(completionHandler) { try await self.userIdentities(forUserRecordIDs: userRecordIDs) }
     }
 
     /// The users in the address book who may be found: none, as there is no address book here.
@@ -243,7 +245,7 @@ extension CKContainer {
     public func discoverAllIdentities(
         completionHandler: @escaping @Sendable ([CKUserIdentity]?, (any Error)?) -> Void
     ) {
-        Callbacks.complete({ try await self.allUserIdentitiesFromContacts() }, completionHandler)
+        Callbacks.complete(completionHandler) { try await self.allUserIdentitiesFromContacts() }
     }
 
     /// See `applicationPermissionStatus(for:)`; `couldNotComplete` with the error where the server cannot be asked.
@@ -253,8 +255,10 @@ extension CKContainer {
         forApplicationPermission applicationPermission: CKContainer.ApplicationPermissions,
         completionHandler: @escaping CKContainer.ApplicationPermissionBlock
     ) {
-        Callbacks.complete({ try await self.applicationPermissionStatus(for: applicationPermission) }) { result in
+        Callbacks.complete({ result in
             completionHandler((try? result.get()) ?? .couldNotComplete, result.failure)
+        }) {
+            try await self.applicationPermissionStatus(for: applicationPermission)
         }
     }
 

@@ -138,9 +138,6 @@ public final class CKDatabaseNotification: CKNotification, @unchecked Sendable {
 }
 
 /// Tells notifications apart: `CKNotification.ID`. Opaque, immutable, equal by value.
-///
-/// The class stands at the top level under the name it has in Objective-C, because Foundation on Linux archives no
-/// nested classes.
 public final class CKNotificationID: NSObject, _CKImmutable, Sendable {
     let value: String
 
@@ -190,9 +187,10 @@ struct NotificationContent: Sendable {
         let lists: [String: [String]]
 
         init(_ dictionary: [AnyHashable: Any]) {
-            let members = Dictionary(dictionary.compactMap { key, value in (key as? String).map { ($0, value) } }) { $1 }
-            texts = members.compactMapValues { $0 as? String }
-            lists = members.compactMapValues { ($0 as? [Any])?.map { $0 as? String ?? "\($0)" } }
+            let members = dictionary.compactMap { key, value in (key as? String).map { ($0, value) } }
+            let named = Dictionary(members) { first, _ in first }
+            texts = named.compactMapValues { $0 as? String }
+            lists = named.compactMapValues { ($0 as? [Any])?.map { $0 as? String ?? "\($0)" } }
         }
     }
 

@@ -55,7 +55,7 @@ extension CKDatabase {
     public func save(
         _ subscription: CKSubscription, completionHandler: @escaping @Sendable (CKSubscription?, (any Error)?) -> Void
     ) {
-        Callbacks.complete({ try await self.save(subscription) }, completionHandler)
+        Callbacks.complete(completionHandler) { try await self.save(subscription) }
     }
 
     /// Fetches a subscription.
@@ -64,7 +64,7 @@ extension CKDatabase {
         withSubscriptionID subscriptionID: CKSubscription.ID,
         completionHandler: @escaping @Sendable (CKSubscription?, (any Error)?) -> Void
     ) {
-        Callbacks.complete({ try await self.subscription(for: subscriptionID) }, completionHandler)
+        Callbacks.complete(completionHandler) { try await self.subscription(for: subscriptionID) }
     }
 
     /// Fetches subscriptions by their IDs.
@@ -74,7 +74,7 @@ extension CKDatabase {
         completionHandler:
             @escaping @Sendable (Result<[CKSubscription.ID: Result<CKSubscription, any Error>], any Error>) -> Void
     ) {
-        Callbacks.complete({ try await self.subscriptions(for: subscriptionIDs) }, completionHandler)
+        Callbacks.complete(completionHandler) { try await self.subscriptions(for: subscriptionIDs) }
     }
 
     /// Fetches all subscriptions of the database.
@@ -82,7 +82,7 @@ extension CKDatabase {
     public func fetchAllSubscriptions(
         completionHandler: @escaping @Sendable ([CKSubscription]?, (any Error)?) -> Void
     ) {
-        Callbacks.complete({ try await self.allSubscriptions() }, completionHandler)
+        Callbacks.complete(completionHandler) { try await self.allSubscriptions() }
     }
 
     /// Deletes a subscription.
@@ -91,7 +91,7 @@ extension CKDatabase {
         withSubscriptionID subscriptionID: CKSubscription.ID,
         completionHandler: @escaping @Sendable (CKSubscription.ID?, (any Error)?) -> Void
     ) {
-        Callbacks.complete({ try await self.deleteSubscription(withID: subscriptionID) }, completionHandler)
+        Callbacks.complete(completionHandler) { try await self.deleteSubscription(withID: subscriptionID) }
     }
 
     /// Saves and deletes subscriptions.
@@ -108,10 +108,9 @@ extension CKDatabase {
                 >
             ) -> Void
     ) {
-        Callbacks.complete(
-            {
-                try await self.modifySubscriptions(saving: subscriptionsToSave, deleting: subscriptionIDsToDelete)
-            }, completionHandler)
+        Callbacks.complete(completionHandler) {
+            try await self.modifySubscriptions(saving: subscriptionsToSave, deleting: subscriptionIDsToDelete)
+        }
     }
 }
 

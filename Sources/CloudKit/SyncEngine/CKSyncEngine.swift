@@ -244,7 +244,10 @@ extension CKSyncEngine {
             try? await send(SendChangesContext(reason: .scheduled, options: SendChangesOptions()))
         }
         if due.contains(.tell) {
-            try? await run(isWhole: false) { await $0.tellState() } ended: { _, _, _ in }
+            try? await run(isWhole: false) {
+                await $0.tellState()
+            } ended: { _, _, _ in
+            }
         }
         schedule { _, _ in }
     }

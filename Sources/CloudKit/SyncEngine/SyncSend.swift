@@ -34,8 +34,9 @@ struct SyncSend {
         }
         let results = try await service.begun().modifyZones(saving: saves, deleting: deletes)
         let zones = Dictionary(saves.map { ($0.zoneID, $0) }) { first, _ in first }
-        let outcome = note(results) { id, isSave in isSave ? .saveZone(CKRecordZone(zoneID: id)) : .deleteZone(id) }
-            as Outcome<CKRecordZone.ID, CKRecordZone, CKSyncEngine.PendingDatabaseChange>
+        let outcome = note(results) { (id, isSave) -> CKSyncEngine.PendingDatabaseChange in
+            isSave ? .saveZone(CKRecordZone(zoneID: id)) : .deleteZone(id)
+        }
         await session.tell(
             .sentDatabaseChanges(
                 .init(
@@ -69,8 +70,9 @@ struct SyncSend {
         await session.tellState()
         let results = try await results(of: call)
         let records = Dictionary(call.saves.map { ($0.recordID, $0) }) { first, _ in first }
-        let outcome = note(results) { id, isSave in isSave ? .saveRecord(id) : .deleteRecord(id) }
-            as Outcome<CKRecord.ID, CKRecord, CKSyncEngine.PendingRecordZoneChange>
+        let outcome = note(results) { (id, isSave) -> CKSyncEngine.PendingRecordZoneChange in
+            isSave ? .saveRecord(id) : .deleteRecord(id)
+        }
         await session.tell(
             .sentRecordZoneChanges(
                 .init(

@@ -87,8 +87,7 @@ public final class CKRecordZone: NSObject, _CKImmutable, Sendable {
 
 /// The name of a zone and of the user who owns it: `CKRecordZone.ID`.
 ///
-/// The class stands at the top level under the name it has in Objective-C, because Foundation on Linux archives no
-/// nested classes; `CKRecordZone.ID` is the name to use. Immutable; equal when both names are.
+/// Immutable; equal when both names are.
 public final class CKRecordZoneID: NSObject, _CKImmutable, Sendable {
     /// The name of the zone, unique within its database.
     public let zoneName: String
