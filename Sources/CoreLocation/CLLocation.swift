@@ -1,3 +1,6 @@
+// Names of Apple's begin with the framework's.
+// swift-format-ignore-file: AlwaysUseLowerCamelCase
+
 public import Foundation
 
 /// Degrees of latitude or longitude, WGS 84.
@@ -136,10 +139,14 @@ public final class CLLocation: NSObject, NSSecureCoding, NSCopying, Sendable {
         }
         let parts = Self.keys.map { coder.decodeDouble(forKey: $0) }
         let time = coder.decodeDouble(forKey: Self.timestampKey)
+        self.init(parts: parts, timestamp: Date(timeIntervalSinceReferenceDate: time))
+    }
+
+    package convenience init(parts: [Double], timestamp: Date) {
         self.init(
             coordinate: CLLocationCoordinate2D(latitude: parts[0], longitude: parts[1]), altitude: parts[2],
             horizontalAccuracy: parts[3], verticalAccuracy: parts[4], course: parts[5], courseAccuracy: parts[6],
-            speed: parts[7], speedAccuracy: parts[8], timestamp: Date(timeIntervalSinceReferenceDate: time))
+            speed: parts[7], speedAccuracy: parts[8], timestamp: timestamp)
     }
 
     /// The names of `parts` in an archive, in their order.
@@ -149,11 +156,65 @@ public final class CLLocation: NSObject, NSSecureCoding, NSCopying, Sendable {
     ]
     private static let timestampKey = "timestamp"
 
-    /// Every number but the timestamp.
-    private var parts: [Double] {
+    /// Every number but the timestamp, in an order that archives rely on.
+    package var parts: [Double] {
         [
             coordinate.latitude, coordinate.longitude, altitude, horizontalAccuracy, verticalAccuracy, course,
             courseAccuracy, speed, speedAccuracy,
         ]
     }
+}
+
+/// A latitude and a longitude.
+///
+/// As on Apple's systems it is neither Equatable nor Hashable.
+public struct CLLocationCoordinate2D: Sendable {
+    /// Degrees north of the equator, -90 to 90.
+    public var latitude: CLLocationDegrees
+    /// Degrees east of the meridian of zero, -180 to 180.
+    public var longitude: CLLocationDegrees
+
+    /// The place at 0, 0.
+    public init() { self.init(latitude: 0, longitude: 0) }
+
+    /// Any two numbers: `CLLocationCoordinate2DIsValid` says whether they are a place.
+    public init(latitude: CLLocationDegrees, longitude: CLLocationDegrees) {
+        self.latitude = latitude
+        self.longitude = longitude
+    }
+
+    /// Metres along the great circle; the arc tangent keeps its precision for near places and for antipodes.
+    func distance(to other: CLLocationCoordinate2D) -> CLLocationDistance {
+        let (here, there) = (latitude * .pi / 180, other.latitude * .pi / 180)
+        let step = (other.longitude - longitude).remainder(dividingBy: 360) * .pi / 180
+        let across = cos(there) * sin(step)
+        let along = cos(here) * sin(there) - sin(here) * cos(there) * cos(step)
+        let dot = sin(here) * sin(there) + cos(here) * cos(there) * cos(step)
+        return Self.earthRadiusMetres * atan2((across * across + along * along).squareRoot(), dot)
+    }
+
+    /// The mean radius of the earth (IUGG), as the server has it.
+    static let earthRadiusMetres = 6_371_008.8
+}
+
+/// A coordinate that is no place.
+public let kCLLocationCoordinate2DInvalid = CLLocationCoordinate2D(latitude: -180, longitude: -180)
+
+/// The accuracy that says: as good as it gets, with other sensors.
+public let kCLLocationAccuracyBestForNavigation: CLLocationAccuracy = -2
+/// The accuracy that says: as good as it gets.
+public let kCLLocationAccuracyBest: CLLocationAccuracy = -1
+/// The distance that says: no filter.
+public let kCLDistanceFilterNone: CLLocationDistance = -1
+
+/// Whether a coordinate is a place: latitude within 90 degrees, longitude within 180, both numbers.
+public func CLLocationCoordinate2DIsValid(_ coord: CLLocationCoordinate2D) -> Bool {
+    abs(coord.latitude) <= 90 && abs(coord.longitude) <= 180
+}
+
+/// A coordinate of two numbers.
+public func CLLocationCoordinate2DMake(
+    _ latitude: CLLocationDegrees, _ longitude: CLLocationDegrees
+) -> CLLocationCoordinate2D {
+    CLLocationCoordinate2D(latitude: latitude, longitude: longitude)
 }

@@ -36,7 +36,6 @@ public struct Logger: Sendable {
         self = logger
     }
 
-    /// Whether messages of a type are written.
     func isEnabled(type: OSLogType) -> Bool { log.logLevel <= type.level }
 
     /// Whether signposts are written, which have the level `trace`.

@@ -1,3 +1,6 @@
+// Names of Apple's begin with the framework's.
+// swift-format-ignore-file: AlwaysUseLowerCamelCase
+
 /// Where messages of one subsystem and category go, as the older calls have it: `os_log(_:log:type:_:)` and signposts.
 public final class OSLog: Sendable {
     /// What signposts and messages are about, beside an app's own categories.
@@ -39,7 +42,6 @@ public final class OSLog: Sendable {
     public var signpostsEnabled: Bool { logger?.writesSignposts ?? false }
 }
 
-// swift-format-ignore: AlwaysUseLowerCamelCase
 /// Writes a message with a format: `os_log("saved %{public}@ of %d", log: log, type: .info, name, count)`.
 ///
 /// `%@` and `%s` are private unless they say `%{public}@`; numbers are public unless they say `%{private}d`.
@@ -50,7 +52,6 @@ public func os_log(
     log.logger?.log(level: type, OSLogFormat.message(message, args))
 }
 
-// swift-format-ignore: AlwaysUseLowerCamelCase
 /// Writes a message with a format; the same with the type in front.
 public func os_log(
     _ type: OSLogType, dso: UnsafeRawPointer? = nil, log: OSLog = .default, _ message: StaticString,
@@ -59,12 +60,10 @@ public func os_log(
     log.logger?.log(level: type, OSLogFormat.message(message, args))
 }
 
-// swift-format-ignore: AlwaysUseLowerCamelCase
 /// Writes a message with interpolated values.
 @_disfavoredOverload
 public func os_log(_ message: @autoclosure () -> OSLogMessage) { os_log(.default, message()) }
 
-// swift-format-ignore: AlwaysUseLowerCamelCase
 /// Writes a message with interpolated values, of a type.
 @_disfavoredOverload
 public func os_log(_ type: OSLogType, log: OSLog = .default, _ message: @autoclosure () -> OSLogMessage) {

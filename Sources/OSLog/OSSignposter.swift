@@ -1,3 +1,6 @@
+// Names of Apple's begin with the framework's.
+// swift-format-ignore-file: AlwaysUseLowerCamelCase
+
 /// Tells intervals and events of a name apart that happen at the same time.
 public struct OSSignpostID: Hashable, Comparable, Sendable {
     /// The number of the ID.
@@ -172,7 +175,6 @@ public struct OSSignpostType: RawRepresentable, Hashable, Sendable {
     fileprivate var word: String { [.begin: "begin", .end: "end"][self] ?? "event" }
 }
 
-// swift-format-ignore: AlwaysUseLowerCamelCase
 /// Says that something happened, or that an interval begins or ends.
 public func os_signpost(
     _ type: OSSignpostType, dso: UnsafeRawPointer? = nil, log: OSLog, name: StaticString,
@@ -181,7 +183,6 @@ public func os_signpost(
     log.logger?.signpost(type.word, name, signpostID) { "" }
 }
 
-// swift-format-ignore: AlwaysUseLowerCamelCase
 /// Says that something happened, or that an interval begins or ends, with a format as `os_log(_:log:type:_:)` has it.
 public func os_signpost(
     _ type: OSSignpostType, dso: UnsafeRawPointer? = nil, log: OSLog, name: StaticString,

@@ -84,7 +84,7 @@ public final class NSUbiquitousKeyValueStore: NSObject, OneInstance, @unchecked 
     public func synchronize() -> Bool { engine.reconcile() }
 
     func edit(_ value: PropertyValue?, _ key: String, isExplicit: Bool = false) {
-        engine.edit(PreferenceEdit(PreferenceKey(key), value, isExplicit: isExplicit))
+        engine.edit(PreferenceEdit(key: PreferenceKey(key), value: value, isExplicit: isExplicit))
     }
 
     func set(_ object: Any?, forKey key: String, isExplicit: Bool) {
@@ -266,13 +266,7 @@ extension NSUbiquitousKeyValueStore {
 
     /// How a key stands.
     public func status(forKey key: String) -> KeyStatus {
-        switch engine.state.withLock({ $0.core.status(of: PreferenceKey(key)) }) {
-        case .absent: .absent
-        case .synced: .synced
-        case .pending, .uploading: .pending
-        case .provisional: .provisional
-        case .refused(let refusal): .refused(Refusal(refusal))
-        }
+        engine.state.withLock { $0.core.status(of: PreferenceKey(key)) }
     }
 
     /// How the store stands.
@@ -295,16 +289,12 @@ extension NSUbiquitousKeyValueStore {
     /// waits as long as the server cannot be reached or does not take the session.
     /// - Throws: `SyncError.notSignedIn` if the configuration names no user, now or while it waits;
     ///   `SyncError.closed`; `CancellationError`.
-    public func waitForInitialSync() async throws {
-        do { try await engine.waitForInitialSync() } catch { throw Self.public(error) }
-    }
+    public func waitForInitialSync() async throws { try await engine.wait(for: .initialSync) }
 
     /// Sends what was set here and fetches what was set elsewhere. When it returns, both are done.
     /// - Throws: `SyncError` that says why not, or which writes were refused. What could not be sent is sent later, by
     ///   itself.
-    public func synchronizeNow() async throws {
-        do { try await engine.synchronizeNow() } catch { throw Self.public(error) }
-    }
+    public func synchronizeNow() async throws { try await engine.wait(for: .settled) }
 
     /// As `set`, but also wins over a value that this device has not seen: a setting just chosen by hand on a new
     /// device, say.
@@ -334,18 +324,5 @@ extension NSUbiquitousKeyValueStore {
         public var description: String
         /// The refused writes, for `refused`.
         public var refusals: [Refusal] = []
-    }
-
-    private static func `public`(_ error: any Error) -> any Error {
-        guard let problem = error as? PreferenceEngineProblem else { return error }
-        return switch problem {
-        case .closed: SyncError(code: .closed, description: "the store was closed")
-        case .notSignedIn(let reason): SyncError(code: .notSignedIn, description: reason)
-        case .unavailable(let reason): SyncError(code: .unavailable, description: reason)
-        case .refused(let refusals):
-            SyncError(
-                code: .refused, description: refusals.map(\.reason).joined(separator: "; "),
-                refusals: refusals.map { Refusal($0) })
-        }
     }
 }

@@ -79,7 +79,6 @@ final class AssetStaging: Sendable {
         return try AssetSink(creating: path)
     }
 
-    /// Nothing refers to a file any more.
     fileprivate func released(_ path: String) {
         let since = now()
         state.withLock { $0.released.append(Released(path: path, since: since)) }

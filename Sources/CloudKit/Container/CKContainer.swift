@@ -1,3 +1,6 @@
+// Names of Apple's begin with the framework's.
+// swift-format-ignore-file: AlwaysUseLowerCamelCase
+
 public import Foundation
 import ServiceClient
 
@@ -112,8 +115,10 @@ extension CKContainer {
     /// Whether a user is signed in; `couldNotDetermine` with the error where the server cannot be asked.
     @preconcurrency
     public func accountStatus(completionHandler: @escaping @Sendable (CKAccountStatus, (any Error)?) -> Void) {
-        Callbacks.complete({ try await self.accountStatus() }) { result in
+        Callbacks.complete({ result in
             completionHandler((try? result.get()) ?? .couldNotDetermine, result.failure)
+        }) {
+            try await self.accountStatus()
         }
     }
 
@@ -126,9 +131,7 @@ extension CKContainer {
     /// The ID of the user's record.
     @preconcurrency
     public func fetchUserRecordID(completionHandler: @escaping @Sendable (CKRecord.ID?, (any Error)?) -> Void) {
-        Callbacks.complete({ try await self.userRecordID() }) { result in
-            completionHandler(try? result.get(), result.failure)
-        }
+        Callbacks.complete(completionHandler) { try await self.userRecordID() }
     }
 }
 
@@ -180,13 +183,10 @@ enum ContainerAccount: Sendable, Hashable {
     }
 
     private func account() throws(CKError) -> ServiceAccount {
-        guard case .current(let identifier) = self else {
-            guard case .fixed(let account) = self else { preconditionFailure("there are two cases") }
-            return account
-        }
+        if case .fixed(let account) = self { return account }
         let account = try Result { () throws(ServiceClientError) in try ServiceAccount.inForce() }
             .mapError { ErrorMapping(container: identifier).error($0) }.get()
-        if let identifier, identifier != account.configuration.container {
+        if case .current(let identifier?) = self, identifier != account.configuration.container {
             throw CKError(
                 .badContainer,
                 reason:
@@ -222,25 +222,20 @@ public enum CKDatabaseScope: Int, Hashable, Sendable {
     case shared = 3
 }
 
-// swift-format-ignore: AlwaysUseLowerCamelCase
 /// The owner name that stands for the current user.
 public let CKCurrentUserDefaultName = "__defaultOwner__"
 
-// swift-format-ignore: AlwaysUseLowerCamelCase
 /// The older name of `CKCurrentUserDefaultName`.
 @available(*, deprecated, renamed: "CKCurrentUserDefaultName")
 public let CKOwnerDefaultName = "__defaultOwner__"
 
-// swift-format-ignore: AlwaysUseLowerCamelCase
 /// The name of the zone that every database has.
 public let CKRecordZoneDefaultName = "_defaultZone"
 
-// swift-format-ignore: AlwaysUseLowerCamelCase
 /// The record name of a share that covers a whole zone.
 public let CKRecordNameZoneWideShare = "cloudkit.zoneshare"
 
 extension Notification.Name {
-    // swift-format-ignore: AlwaysUseLowerCamelCase
     /// Posted when another user signs in, or the user signs out. Programs that keep the user's data must reload it. Its
     /// object is nil.
     public static let CKAccountChanged = Notification.Name("CKAccountChangedNotification")

@@ -108,7 +108,7 @@ extension CKDatabase {
         _ query: CKQuery, inZoneWith zoneID: CKRecordZone.ID?,
         completionHandler: @escaping @Sendable ([CKRecord]?, (any Error)?) -> Void
     ) {
-        Callbacks.complete({ try await self.perform(query, inZoneWith: zoneID) }, completionHandler)
+        Callbacks.complete(completionHandler) { try await self.perform(query, inZoneWith: zoneID) }
     }
 
     /// The records that match a query, a page of them; the older form of `records(matching:inZoneWith:...)`.
@@ -131,11 +131,10 @@ extension CKDatabase {
                 >
             ) -> Void
     ) {
-        Callbacks.complete(
-            {
-                try await self.records(
-                    matching: query, inZoneWith: zoneID, desiredKeys: desiredKeys, resultsLimit: resultsLimit)
-            }, completionHandler)
+        Callbacks.complete(completionHandler) {
+            try await self.records(
+                matching: query, inZoneWith: zoneID, desiredKeys: desiredKeys, resultsLimit: resultsLimit)
+        }
     }
 
     /// The records that match the query of a cursor, from where it is on.
@@ -153,11 +152,10 @@ extension CKDatabase {
                 >
             ) -> Void
     ) {
-        Callbacks.complete(
-            {
-                try await self.records(
-                    continuingMatchFrom: queryCursor, desiredKeys: desiredKeys, resultsLimit: resultsLimit)
-            }, completionHandler)
+        Callbacks.complete(completionHandler) {
+            try await self.records(
+                continuingMatchFrom: queryCursor, desiredKeys: desiredKeys, resultsLimit: resultsLimit)
+        }
     }
 
     /// Fetches a record.
@@ -165,7 +163,7 @@ extension CKDatabase {
     public func fetch(
         withRecordID recordID: CKRecord.ID, completionHandler: @escaping @Sendable (CKRecord?, (any Error)?) -> Void
     ) {
-        Callbacks.complete({ try await self.record(for: recordID) }, completionHandler)
+        Callbacks.complete(completionHandler) { try await self.record(for: recordID) }
     }
 
     /// Fetches records by their IDs.
@@ -174,13 +172,13 @@ extension CKDatabase {
         withRecordIDs recordIDs: [CKRecord.ID], desiredKeys: [CKRecord.FieldKey]? = nil,
         completionHandler: @escaping @Sendable (Result<[CKRecord.ID: Result<CKRecord, any Error>], any Error>) -> Void
     ) {
-        Callbacks.complete({ try await self.records(for: recordIDs, desiredKeys: desiredKeys) }, completionHandler)
+        Callbacks.complete(completionHandler) { try await self.records(for: recordIDs, desiredKeys: desiredKeys) }
     }
 
     /// Saves a record.
     @preconcurrency
     public func save(_ record: CKRecord, completionHandler: @escaping @Sendable (CKRecord?, (any Error)?) -> Void) {
-        Callbacks.complete({ try await self.save(record) }, completionHandler)
+        Callbacks.complete(completionHandler) { try await self.save(record) }
     }
 
     /// Deletes a record, whatever its version.
@@ -189,7 +187,7 @@ extension CKDatabase {
         withRecordID recordID: CKRecord.ID,
         completionHandler: @escaping @Sendable (CKRecord.ID?, (any Error)?) -> Void
     ) {
-        Callbacks.complete({ try await self.deleteRecord(withID: recordID) }, completionHandler)
+        Callbacks.complete(completionHandler) { try await self.deleteRecord(withID: recordID) }
     }
 
     /// Saves and deletes records.
@@ -207,10 +205,9 @@ extension CKDatabase {
                 >
             ) -> Void
     ) {
-        Callbacks.complete(
-            {
-                try await self.modifyRecords(
-                    saving: recordsToSave, deleting: recordIDsToDelete, savePolicy: savePolicy, atomically: atomically)
-            }, completionHandler)
+        Callbacks.complete(completionHandler) {
+            try await self.modifyRecords(
+                saving: recordsToSave, deleting: recordIDsToDelete, savePolicy: savePolicy, atomically: atomically)
+        }
     }
 }

@@ -28,9 +28,6 @@ open class CKFetchDatabaseChangesOperation: CKDatabaseOperation, @unchecked Send
     public var fetchDatabaseChangesCompletionBlock: (@Sendable (CKServerChangeToken?, Bool, (any Error)?) -> Void)? =
         nil
 
-    /// An operation from the beginning on.
-    public override init() { super.init() }
-
     /// An operation from a token on.
     public convenience init(previousServerChangeToken: CKServerChangeToken?) {
         self.init()
@@ -165,12 +162,12 @@ open class CKFetchRecordZoneChangesOperation: CKDatabaseOperation, @unchecked Se
                 }
             }
         }
-        let (errors, unfinished, result) = (walk.errors, walk.unfinished, ending(of: work))
+        let (unfinished, result) = (walk.unfinished, ending(of: work))
+        let error = result.failure ?? CKError.partialFailure(walk.errors)
         await Callbacks.run { [self] in
             if let failure = result.failure { for zone in unfinished { end(zone, .failure(failure)) } }
             fetchRecordZoneChangesResultBlock?(result)
-            let partial = Dictionary(errors.map { (AnyHashable($0), $1 as any Error) }) { first, _ in first }
-            fetchRecordZoneChangesCompletionBlock?(result.failure ?? CKError.partialFailure(partial))
+            fetchRecordZoneChangesCompletionBlock?(error)
         }
     }
 
@@ -208,7 +205,7 @@ open class CKFetchRecordZoneChangesOperation: CKDatabaseOperation, @unchecked Se
 }
 
 /// The way through the changes of several zones, a page of each at a time: a value that knows no network.
-struct ZoneChangesWalk: Sendable {
+struct ZoneChangesWalk {
     /// What a page meant for its zone.
     enum Step: Sendable {
         /// There is more, from this token on.
@@ -222,7 +219,8 @@ struct ZoneChangesWalk: Sendable {
 
     private var calls: [ZoneChangesCall]
     private let isToTheEnd: Bool
-    private(set) var errors: [(zone: CKRecordZone.ID, error: CKError)] = []
+    /// Of zones whose walk ended with one.
+    private(set) var errors: [AnyHashable: any Error] = [:]
 
     /// Zones in one request: their pages together are what the SDK holds at a time.
     static let zonesMax = 20
@@ -248,23 +246,135 @@ struct ZoneChangesWalk: Sendable {
                 calls[place].limit = limit
                 return .waits
             }
-            calls.remove(at: place)
-            errors.append((zone, error))
-            return .fails(error)
+            return fail(at: place, error)
         case .success(let page):
-            if page.hasMore, isToTheEnd {
-                // A zone that says there is more and stays where it is would be walked for ever.
-                guard page.token != calls[place].token || !page.changes.isEmpty else {
-                    let error = CKError.unreadable("new token, though it says that more is coming,")
-                    calls.remove(at: place)
-                    errors.append((zone, error))
-                    return .fails(error)
-                }
-                calls[place].token = page.token
-                return .goesOn(page.token)
+            guard page.hasMore, isToTheEnd else {
+                calls.remove(at: place)
+                return .ends(page.token, hasMore: page.hasMore)
             }
-            calls.remove(at: place)
-            return .ends(page.token, hasMore: page.hasMore)
+            // A zone that says there is more and stays where it is would be walked for ever.
+            guard page.token != calls[place].token || !page.changes.isEmpty else {
+                return fail(at: place, .unreadable("new token, though it says that more is coming,"))
+            }
+            calls[place].token = page.token
+            return .goesOn(page.token)
         }
     }
+
+    private mutating func fail(at place: Int, _ error: CKError) -> Step {
+        errors[calls.remove(at: place).zone] = error
+        return .fails(error)
+    }
+}
+
+// @unchecked: its parts lie behind locks; not final, as Apple's is not.
+/// From where on a zone's changes are fetched, and how: `CKFetchRecordZoneChangesOperation.ZoneConfiguration`.
+public class CKFetchRecordZoneChangesConfiguration: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable {
+    /// What is known; nil for the beginning.
+    @CKGuarded public var previousServerChangeToken: CKServerChangeToken? = nil
+    /// The most records of one page; 0 for the server's number.
+    @CKGuarded public var resultsLimit: Int = 0
+    /// The fields to fetch; nil for all.
+    @CKGuarded public var desiredKeys: [CKRecord.FieldKey]? = nil
+
+    /// From the beginning, all fields.
+    public override init() { super.init() }
+
+    /// From a token on.
+    public convenience init(
+        previousServerChangeToken: CKServerChangeToken? = nil, resultsLimit: Int? = nil,
+        desiredKeys: [CKRecord.FieldKey]? = nil
+    ) {
+        self.init()
+        self.previousServerChangeToken = previousServerChangeToken
+        self.resultsLimit = resultsLimit ?? 0
+        self.desiredKeys = desiredKeys
+    }
+
+    /// A copy of the object.
+    public func copy(with zone: NSZone? = nil) -> Any {
+        CKFetchRecordZoneChangesConfiguration(
+            previousServerChangeToken: previousServerChangeToken, resultsLimit: resultsLimit, desiredKeys: desiredKeys)
+    }
+
+    /// Always true.
+    public class var supportsSecureCoding: Bool { true }
+    /// The class's name at Apple's.
+    public override class func classFallbacksForKeyedArchiver() -> [String] { ArchiveNames.fallbacks(self) }
+
+    /// Archives the object.
+    public func encode(with coder: NSCoder) {
+        coder.write(previousServerChangeToken, "PreviousServerChangeToken")
+        coder.encode(Int64(resultsLimit), forKey: "ResultsLimit")
+        coder.write(desiredKeys, "DesiredKeys")
+    }
+
+    /// The configuration of an archive.
+    public required init?(coder: NSCoder) {
+        super.init()
+        previousServerChangeToken = coder.object(CKServerChangeToken.self, "PreviousServerChangeToken")
+        resultsLimit = coder.integer("ResultsLimit")
+        desiredKeys = coder.texts("DesiredKeys")
+    }
+}
+
+// @unchecked: all it has is a configuration, which is Sendable.
+/// The older form of `CKFetchRecordZoneChangesOperation.ZoneConfiguration`: a class of its own with the same members.
+public class CKFetchRecordZoneChangesOptions: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable {
+    /// Holds the values; an operation uses this very object.
+    let configuration: CKFetchRecordZoneChangesConfiguration
+
+    /// From the beginning, all fields.
+    public override init() { configuration = CKFetchRecordZoneChangesConfiguration() }
+
+    init(_ configuration: CKFetchRecordZoneChangesConfiguration) { self.configuration = configuration }
+
+    /// What is known; nil for the beginning.
+    public var previousServerChangeToken: CKServerChangeToken? {
+        get { configuration.previousServerChangeToken }
+        set { configuration.previousServerChangeToken = newValue }
+    }
+
+    /// The most records of one page; 0 for the server's number.
+    public var resultsLimit: Int {
+        get { configuration.resultsLimit }
+        set { configuration.resultsLimit = newValue }
+    }
+
+    /// The fields to fetch; nil for all.
+    public var desiredKeys: [CKRecord.FieldKey]? {
+        get { configuration.desiredKeys }
+        set { configuration.desiredKeys = newValue }
+    }
+
+    /// A copy of the object.
+    public func copy(with zone: NSZone? = nil) -> Any {
+        let copy = CKFetchRecordZoneChangesOptions()
+        copy.previousServerChangeToken = previousServerChangeToken
+        copy.resultsLimit = resultsLimit
+        copy.desiredKeys = desiredKeys
+        return copy
+    }
+
+    /// Always true.
+    public class var supportsSecureCoding: Bool { true }
+    /// The class's name at Apple's.
+    public override class func classFallbacksForKeyedArchiver() -> [String] { ArchiveNames.fallbacks(self) }
+
+    /// Archives the object.
+    public func encode(with coder: NSCoder) { configuration.encode(with: coder) }
+
+    /// The options of an archive.
+    public required init?(coder: NSCoder) {
+        guard let configuration = CKFetchRecordZoneChangesConfiguration(coder: coder) else { return nil }
+        self.configuration = configuration
+    }
+}
+
+extension CKFetchRecordZoneChangesOperation {
+    /// The name in Swift of the type.
+    public typealias ZoneConfiguration = CKFetchRecordZoneChangesConfiguration
+    /// The name in Swift of the older type.
+    @available(*, deprecated, renamed: "CKFetchRecordZoneChangesOperation.ZoneConfiguration")
+    public typealias ZoneOptions = CKFetchRecordZoneChangesOptions
 }

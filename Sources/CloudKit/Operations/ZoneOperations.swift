@@ -16,9 +16,6 @@ open class CKFetchRecordZonesOperation: CKDatabaseOperation, @unchecked Sendable
     public var fetchRecordZonesCompletionBlock: (@Sendable ([CKRecordZone.ID: CKRecordZone]?, (any Error)?) -> Void)? =
         nil
 
-    /// An operation with nothing to do yet.
-    public override init() { super.init() }
-
     /// An operation that fetches these zones.
     public convenience init(recordZoneIDs: [CKRecordZone.ID]) {
         self.init()

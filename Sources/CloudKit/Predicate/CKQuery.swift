@@ -71,13 +71,11 @@ public final class CKQuery: NSObject, NSSecureCoding, NSCopying, @unchecked Send
     }
 
     /// Restores an archived object; nil if the archive holds something else.
-    public init?(coder: NSCoder) {
+    public convenience init?(coder: NSCoder) {
         guard let recordType = coder.text("recordType"), let text = coder.text("predicate"),
             let predicate = PredicateArchive.predicate(from: text)
         else { return nil }
-        self.recordType = recordType
-        self.predicate = predicate
-        self.reading = PredicateReading.read(predicate)
+        self.init(recordType: recordType, predicate: predicate)
         if let text = coder.text("sortDescriptors") {
             guard let descriptors = SortArchive.descriptors(from: text) else { return nil }
             self.descriptors = descriptors

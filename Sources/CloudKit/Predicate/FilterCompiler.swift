@@ -119,16 +119,13 @@ extension PredicateComparison {
     /// The function that cuts a text into words; the long name is the documented one.
     private static let tokenizers = ["tokenize:using:", "tokenize"]
 
-    /// Whether this asks for words.
     var looksForWords: Bool {
         comparator == .tokenMatches || left.isWords(Self.allTokens) || right.isWords(Self.allTokens)
             || tokenized(left) != nil || tokenized(right) != nil
     }
 
-    /// Whether this asks for a distance.
     var measuresDistance: Bool { left.distanceArguments != nil || right.distanceArguments != nil }
 
-    /// The text in `tokenize:using:(text, 'cdl')`.
     fileprivate func tokenized(_ expression: PredicateTerm) -> [PredicateTerm]? {
         guard case .function(let name, let arguments) = expression, Self.tokenizers.contains(name) else { return nil }
         return arguments
@@ -238,14 +235,12 @@ extension PredicateComparison {
         }
     }
 
-    /// A comparison seen as a field and a value.
     struct Sides {
         /// The server's name.
         var field: String
         /// The name in the format, for messages.
         var key: String
         var value: PredicateValue
-        /// Whether the field is on the left.
         var isFieldFirst: Bool
     }
 
@@ -256,7 +251,6 @@ extension PredicateComparison {
         throw refusal("CloudKit does not negate \(what); NOT is for =, <, IN, CONTAINS, BEGINSWITH and their like")
     }
 
-    /// The server's name of a key.
     func fieldName(_ key: String) throws(PredicateRefusal) -> String {
         do throws(QueryKey.Reason) { return try QueryKey.webName(key) } catch { throw refusal(error.text) }
     }

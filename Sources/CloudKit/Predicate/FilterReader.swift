@@ -150,17 +150,9 @@ struct FilterReader {
     }
 
     private static func number(_ json: JSONValue) -> Double? {
-        let number: Double? =
-            switch json {
-            case .integer(let number): Double(number)
-            case .number(let number): number
-            case .string(let text): Double(text)
-            default: nil
-            }
-        return number.flatMap { $0.isFinite ? $0 : nil }
+        (json.double ?? json.string.flatMap { Double($0) }).flatMap { $0.isFinite ? $0 : nil }
     }
 
-    /// A location or a reference.
     private func place(_ json: JSONValue) -> PredicateValue? {
         if let latitude = json["latitude"].flatMap(Self.number), let longitude = json["longitude"].flatMap(Self.number)
         {

@@ -66,7 +66,6 @@ enum PredicateReading {
         case unreadable(String)
     }
 
-    /// What `predicate` says: a constant, a format, or a compound of such.
     static func read(_ predicate: NSPredicate) -> Result<PredicateNode, Fault> {
         Result { () throws(Fault) in try node(predicate, depth: 0) }
     }
@@ -242,7 +241,7 @@ enum PredicateArchive {
         case ("date", .integer(let milliseconds)): return .date(milliseconds: milliseconds)
         case ("data", .string(let text)): return Base64.decode(text).map { .data(Data($0)) }
         case ("location", .array(let numbers)):
-            let degrees = numbers.compactMap(\.degrees)
+            let degrees = numbers.compactMap(\.double)
             return degrees.count == 2 ? .location(latitude: degrees[0], longitude: degrees[1]) : nil
         case ("reference", .array(let names)):
             let texts = names.compactMap(\.string)
@@ -272,7 +271,7 @@ enum SortArchive {
         var descriptors: [NSSortDescriptor] = []
         for json in list {
             guard case .bool(let ascending)? = json["ascending"] else { return nil }
-            let degrees = (json["location"]?.array ?? []).compactMap(\.degrees)
+            let degrees = (json["location"]?.array ?? []).compactMap(\.double)
             if let key = json["key"]?.string, degrees.count == 2 {
                 let place = CLLocation(latitude: degrees[0], longitude: degrees[1])
                 descriptors.append(CKLocationSortDescriptor(key: key, relativeLocation: place))
@@ -281,16 +280,5 @@ enum SortArchive {
             }
         }
         return descriptors
-    }
-}
-
-extension JSONValue {
-    /// A number, however it is written.
-    fileprivate var degrees: Double? {
-        switch self {
-        case .integer(let number): Double(number)
-        case .number(let number): number
-        default: nil
-        }
     }
 }

@@ -75,7 +75,6 @@ struct PredicateLexer {
         return text(start..<position)
     }
 
-    /// A name after one sign.
     private mutating func sigil(_ expected: String) throws(NSPredicate.FormatError) -> String {
         position += 1
         guard let scalar = peek(), Self.isNameStart(scalar) else { throw failure(expected) }

@@ -57,7 +57,6 @@ indirect enum PredicateTerm: Sendable, Equatable {
     case field(String)
     /// `a.b`: recognised to say why it is refused.
     case keyPath([String])
-    /// `SELF`.
     case itself
     /// `{...}` with members that are not all values.
     case list([PredicateTerm])
@@ -72,7 +71,6 @@ struct PredicateMark: Sendable, Equatable {
     /// Unicode scalars from the start of `format`.
     var offset: Int
 
-    /// The mark of what has no format.
     static let none = PredicateMark(format: "", offset: 0)
 
     /// Characters from the start of `format`, which is how readers count. Found only when there is a message to write.
@@ -109,7 +107,6 @@ enum PredicateValue: Sendable, Equatable {
         var reason: String
     }
 
-    /// What this is, for messages.
     var kind: String {
         switch self {
         case .null: "NULL"
@@ -271,7 +268,6 @@ extension PredicateReading.Fault {
 }
 
 extension CKError {
-    /// `invalidArguments` with a text for people.
     static func invalidQuery(_ text: String) -> CKError {
         CKError(.invalidArguments, reason: text)
     }

@@ -7,12 +7,11 @@ import Foundation
 /// variables, casts and subqueries are refused here, with the reason.
 struct PredicateParser {
     let format: String
-    private let tokens: [PredicateToken]
-    private var index = 0
+    let tokens: [PredicateToken]
     let arguments: [Any?]
-    /// Arguments that placeholders have taken.
+    var index = 0
     var argumentsTaken = 0
-    private var depth = 0
+    var depth = 0
 
     /// What stands in brackets, or on one side of an operator: which of the two shows only when it is read.
     enum Unit {
@@ -35,17 +34,10 @@ struct PredicateParser {
         return node
     }
 
-    private init(format: String, tokens: [PredicateToken], arguments: [Any?]) {
-        self.format = format
-        self.tokens = tokens
-        self.arguments = arguments
-    }
-
     // The tokens.
 
     var token: PredicateToken { tokens[index] }
 
-    /// The one after it.
     var following: PredicateToken { tokens[min(index + 1, tokens.count - 1)] }
 
     mutating func advance() { index = min(index + 1, tokens.count - 1) }

@@ -3,7 +3,6 @@ import Foundation
 import RecordModel
 import ServiceClient
 
-/// One condition as `records/query` takes it.
 struct WebFilter: Sendable, Equatable {
     /// The server's name of the field; nil, with tokens only, is every searchable field.
     var field: String?

@@ -1,20 +1,10 @@
 import CoreLocation
 import Foundation
 
-/// A record on its way into an archive or out of it.
-struct ArchivedRecord {
-    var type: String
-    var id: CKRecordID
-    var state: RecordState
-}
-
-extension ArchivedRecord {
-    /// Nil where the archive holds no record. The keys are Apple's, but for the values; those of earlier versions of
-    /// the SDK are read too.
-    init?(coder: NSCoder) {
-        guard let type = coder.text("RecordType"), let id = coder.object(CKRecordID.self, "RecordID")
-        else { return nil }
-        self.init(type: type, id: id, state: RecordState())
+extension RecordState {
+    /// The state of a record in an archive. The keys are Apple's, but for the values; those of earlier versions of the
+    /// SDK are read too.
+    init(coder: NSCoder) {
         var system = SystemFields(
             changeTag: coder.text("ETag") ?? coder.text("ChangeTag"),
             created: coder.stamp("RecordCtime", by: "CreatorUserRecordID") ?? coder.olderStamp("Created"),
@@ -23,7 +13,7 @@ extension ArchivedRecord {
         system.share = coder.object(CKReference.self, "ShareReference") ?? coder.object(CKReference.self, "Share")
         guard let content = coder.codable(Content.self, Self.valuesKey) else {
             // No values are known, so a conflict's ancestor has none either.
-            state = RecordState(
+            self.init(
                 ServerState(system: system, values: [:]), base: Self.base(system, values: [:], encryptedKeys: []),
                 changedKeys: [], isParentChanged: false)
             return
@@ -32,7 +22,7 @@ extension ArchivedRecord {
         if content.isParentChanged {
             baseSystem.parent = coder.object(CKReference.self, "PreviousParentReference")
         }
-        state = RecordState(
+        self.init(
             ServerState(
                 system: system, values: content.values.mapValues(\.value), encryptedKeys: Set(content.encryptedKeys)),
             base: Self.base(
@@ -45,9 +35,7 @@ extension ArchivedRecord {
     private static let valuesKey = "ZonekeeperValues"
 
     func encode(with coder: NSCoder, includingValues: Bool) {
-        let system = includingValues ? state.system : state.base?.system ?? state.system
-        coder.write(type, "RecordType")
-        coder.write(id, "RecordID")
+        let system = includingValues ? system : base?.system ?? system
         coder.write(system.changeTag, "ETag")
         coder.encode(system.changeTag != nil, forKey: "KnownToServer")
         coder.write(system.created?.date as NSDate?, "RecordCtime")
@@ -57,17 +45,14 @@ extension ArchivedRecord {
         coder.write(system.parent, "ParentReference")
         coder.write(system.share, "ShareReference")
         guard includingValues else { return }
-        coder.write(state.base?.system.parent, "PreviousParentReference")
-        coder.encode(state.parentEdit != nil, forKey: "HasUpdatedParentReference")
+        coder.write(base?.system.parent, "PreviousParentReference")
+        coder.encode(parentEdit != nil, forKey: "HasUpdatedParentReference")
+        let content = Content(
+            values: values.mapValues(ArchivedValue.init), encryptedKeys: encryptedKeys.sorted(),
+            changedKeys: changedKeys, isParentChanged: parentEdit != nil,
+            baseValues: base?.values.mapValues(ArchivedValue.init) ?? [:],
+            baseEncryptedKeys: base?.encryptedKeys.sorted() ?? [])
         coder.write(codable: content, Self.valuesKey)
-    }
-
-    private var content: Content {
-        Content(
-            values: state.values.mapValues(ArchivedValue.init), encryptedKeys: state.encryptedKeys.sorted(),
-            changedKeys: state.changedKeys, isParentChanged: state.parentEdit != nil,
-            baseValues: state.base?.values.mapValues(ArchivedValue.init) ?? [:],
-            baseEncryptedKeys: state.base?.encryptedKeys.sorted() ?? [])
     }
 
     /// A record that never was on the server has no base.
@@ -98,15 +83,13 @@ extension NSCoder {
     }
 }
 
-/// A value in the form in which an archive holds it.
 enum ArchivedValue: Codable {
     case string(String)
     case data(Data)
     case int64(Int64)
     case double(Double)
     case date(Double)
-    /// Latitude, longitude, altitude, horizontal and vertical accuracy, course and its accuracy, speed and its
-    /// accuracy, timestamp.
+    /// A location's `parts`, and its timestamp.
     case location([Double])
     case reference(name: String, zone: String, owner: String, deletesSelf: Bool)
     case asset(URL?, content: AssetContent?)
@@ -121,11 +104,7 @@ enum ArchivedValue: Codable {
         case .double(let number): self = .double(number)
         case .date(let date): self = .date(date.timeIntervalSinceReferenceDate)
         case .location(let place):
-            self = .location([
-                place.coordinate.latitude, place.coordinate.longitude, place.altitude, place.horizontalAccuracy,
-                place.verticalAccuracy, place.course, place.courseAccuracy, place.speed, place.speedAccuracy,
-                place.timestamp.timeIntervalSinceReferenceDate,
-            ])
+            self = .location(place.parts + [place.timestamp.timeIntervalSinceReferenceDate])
         case .reference(let reference):
             let id = reference.recordID
             self = .reference(
@@ -159,12 +138,7 @@ enum ArchivedValue: Codable {
 
     private static func location(_ parts: [Double]) -> RecordValue {
         guard parts.count == 10 else { return .unusable("a location that the archive holds in part") }
-        return .location(
-            CLLocation(
-                coordinate: CLLocationCoordinate2D(latitude: parts[0], longitude: parts[1]), altitude: parts[2],
-                horizontalAccuracy: parts[3], verticalAccuracy: parts[4], course: parts[5], courseAccuracy: parts[6],
-                speed: parts[7], speedAccuracy: parts[8],
-                timestamp: Date(timeIntervalSinceReferenceDate: parts[9])))
+        return .location(CLLocation(parts: parts, timestamp: Date(timeIntervalSinceReferenceDate: parts[9])))
     }
 }
 
@@ -191,7 +165,6 @@ enum ArchiveNames {
         ("CLLocation", CLLocation.self),
     ]
 
-    /// Makes the names known to Foundation.
     static func register() {
         for entry in classes {
             NSKeyedUnarchiver.setClass(entry.type, forClassName: entry.name)

@@ -45,10 +45,12 @@ public class CKRecord: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable 
     /// Restores a record from an archive of the whole record or of its system fields (`encodeSystemFields(with:)`); nil
     /// if the archive holds no record.
     public required init?(coder: NSCoder) {
-        guard let archive = ArchivedRecord(coder: coder) else { return nil }
-        recordType = archive.type
-        recordID = archive.id
-        state = Mutex(archive.state)
+        guard let type = coder.text("RecordType"), let id = coder.object(CKRecordID.self, "RecordID") else {
+            return nil
+        }
+        recordType = type
+        recordID = id
+        state = Mutex(RecordState(coder: coder))
     }
 
     final var current: RecordState { state.withLock { $0 } }
@@ -116,18 +118,16 @@ public class CKRecord: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable 
     public override class func classFallbacksForKeyedArchiver() -> [String] { ArchiveNames.fallbacks(self) }
 
     /// Archives the whole record: values and unsaved edits too.
-    public func encode(with coder: NSCoder) {
-        archived.encode(with: coder, includingValues: true)
-    }
+    public func encode(with coder: NSCoder) { encode(with: coder, includingValues: true) }
 
     /// Archives type, ID, tag, dates, users, parent and share, but no values and no edits. An app can set its own
     /// values on a record restored by `init(coder:)`, and save it as a change of the archived version.
-    public func encodeSystemFields(with coder: NSCoder) {
-        archived.encode(with: coder, includingValues: false)
-    }
+    public func encodeSystemFields(with coder: NSCoder) { encode(with: coder, includingValues: false) }
 
-    private var archived: ArchivedRecord {
-        ArchivedRecord(type: recordType, id: recordID, state: current)
+    private func encode(with coder: NSCoder, includingValues: Bool) {
+        coder.write(recordType, "RecordType")
+        coder.write(recordID, "RecordID")
+        current.encode(with: coder, includingValues: includingValues)
     }
 }
 
@@ -302,7 +302,6 @@ extension CKRecord {
 /// What the service knows of records beyond what apps see: how they come from the server, go to it and take over its
 /// answer.
 extension CKRecord {
-    /// A record from the server.
     convenience init(
         id: CKRecord.ID, type: RecordType, system: SystemFields, values: [String: RecordValue],
         encryptedKeys: Set<String> = []
@@ -344,11 +343,9 @@ struct RecordSnapshot: Sendable {
     /// removed.
     var changedKeys: [String] { state.changedKeys }
     var isParentChanged: Bool { state.parentEdit != nil }
-    /// The record as last known from the server.
     var base: ServerState? { state.base }
 
-    /// The same with other assets in place of the same ones.
-    mutating func replaceAssets(_ changed: [String: RecordValue]) { state.replaceAssets(changed) }
+    mutating func replaceAssets(_ other: (CKAsset, String, Int) -> CKAsset?) { state.replaceAssets(other) }
 
     /// Fails with `invalidArguments` where a value cannot be stored, and names the field.
     func validate() throws(CKError) {

@@ -2,9 +2,8 @@ public import Foundation
 
 /// The name of a record within its database: `CKRecord.ID`.
 ///
-/// It is a top-level class with its name from Objective-C, because Foundation on Linux cannot archive nested classes.
-/// Use the name `CKRecord.ID`. Immutable; equal if record name and zone are.
-public final class CKRecordID: NSObject, NSSecureCoding, NSCopying, Sendable {
+/// Immutable; equal if record name and zone are.
+public final class CKRecordID: NSObject, _CKImmutable, Sendable {
     /// Unique within the zone; at most 255 characters.
     public let recordName: String
     /// The zone that holds the record.
@@ -35,11 +34,6 @@ public final class CKRecordID: NSObject, NSSecureCoding, NSCopying, Sendable {
         "<CKRecordID: recordName=\(recordName), zoneID=\(zoneID.zoneName):\(zoneID.ownerName)>"
     }
 
-    /// Itself: it cannot change.
-    public func copy(with zone: NSZone? = nil) -> Any { self }
-
-    /// Always true.
-    public static var supportsSecureCoding: Bool { true }
     /// The class's name at Apple's.
     public override class func classFallbacksForKeyedArchiver() -> [String] { ArchiveNames.fallbacks(self) }
 
@@ -60,9 +54,8 @@ public final class CKRecordID: NSObject, NSSecureCoding, NSCopying, Sendable {
 
 /// A pointer from a record to another of the same zone: `CKRecord.Reference`.
 ///
-/// It is a top-level class with its name from Objective-C, because Foundation on Linux cannot archive nested classes.
-/// Use the name `CKRecord.Reference`. Immutable; equal if record ID and action are.
-public final class CKReference: NSObject, NSSecureCoding, NSCopying, Sendable {
+/// Immutable; equal if record ID and action are.
+public final class CKReference: NSObject, _CKImmutable, Sendable {
     /// What happens to the record that holds a reference when its target is deleted.
     public typealias Action = CKRecord.ReferenceAction
 
@@ -96,11 +89,6 @@ public final class CKReference: NSObject, NSSecureCoding, NSCopying, Sendable {
         "<CKReference: recordID=\(recordID.recordName), action=\(action == .deleteSelf ? "deleteSelf" : "none")>"
     }
 
-    /// Itself: it cannot change.
-    public func copy(with zone: NSZone? = nil) -> Any { self }
-
-    /// Always true.
-    public static var supportsSecureCoding: Bool { true }
     /// The class's name at Apple's.
     public override class func classFallbacksForKeyedArchiver() -> [String] { ArchiveNames.fallbacks(self) }
 
@@ -128,4 +116,15 @@ extension CKRecord {
         /// It is deleted too.
         case deleteSelf = 1
     }
+}
+
+/// Lets classes whose objects cannot change share how these are copied and archived. Nothing else conforms.
+public protocol _CKImmutable: NSSecureCoding, NSCopying {}
+
+extension _CKImmutable {
+    /// Itself: it cannot change.
+    public func copy(with zone: NSZone? = nil) -> Any { self }
+
+    /// Always true.
+    public static var supportsSecureCoding: Bool { true }
 }

@@ -9,7 +9,6 @@ struct SystemFields: Sendable, Equatable {
     var parent: CKReference?
     var share: CKReference?
 
-    /// Who did something, and when.
     struct Stamp: Sendable, Equatable {
         var date: Date
         /// Nil where the server does not say.
@@ -51,9 +50,9 @@ struct SentPart: Sendable {
 /// Every edit gets a number, so that a save clears exactly the edits it sent and keeps those made while it was under
 /// way, even where they set a key back to the value that was sent.
 struct RecordState: Sendable {
-    private(set) var system: SystemFields
-    private(set) var values: [String: RecordValue]
-    private(set) var encryptedKeys: Set<String>
+    private(set) var system = SystemFields()
+    private(set) var values: [String: RecordValue] = [:]
+    private(set) var encryptedKeys: Set<String> = []
     /// The record as last known from the server, for the ancestor in a conflict; nil where it never was there.
     private(set) var base: ServerState?
     /// The number of the last edit of each key that was set or removed since the record was loaded or saved.
@@ -61,15 +60,8 @@ struct RecordState: Sendable {
     private(set) var parentEdit: UInt64?
     private var lastEdit: UInt64 = 0
 
-    /// A record that was never saved.
-    init() {
-        system = SystemFields()
-        values = [:]
-        encryptedKeys = []
-        base = nil
-    }
+    init() {}
 
-    /// A record from the server.
     init(_ server: ServerState) {
         system = server.system
         values = server.values
@@ -106,10 +98,18 @@ struct RecordState: Sendable {
     }
 
     /// Takes other assets in place of the same ones: no edit.
-    mutating func replaceAssets(_ changed: [String: RecordValue]) {
-        for (key, value) in changed {
-            values[key] = value
-            if base?.values[key] != nil, edits[key] == nil { base?.values[key] = value }
+    /// - Parameter other: gets an asset, its key and its place in a list; nil keeps it.
+    mutating func replaceAssets(_ other: (CKAsset, String, Int) -> CKAsset?) {
+        for (key, value) in values where value.hasAsset {
+            var isChanged = false
+            let changed = value.mapAssets { asset, index in
+                guard let found = other(asset, key, index) else { return asset }
+                isChanged = true
+                return found
+            }
+            guard isChanged else { continue }
+            values[key] = changed
+            if base?.values[key] != nil, edits[key] == nil { base?.values[key] = changed }
         }
     }
 
@@ -118,7 +118,6 @@ struct RecordState: Sendable {
         parentEdit = nextEdit()
     }
 
-    /// Names the share that the record is the root of.
     mutating func setShare(_ share: CKReference) { system.share = share }
 
     /// Takes over what the server has after a save of `sent`, an earlier state of this record. Keys that were edited

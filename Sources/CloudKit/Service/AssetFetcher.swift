@@ -20,18 +20,25 @@ struct AssetFetcher: Sendable {
         var attempt = 0
         while !jobs.isEmpty {
             defer { attempt += 1 }
-            for job in jobs { progress?.expect(job.content.size, of: job.record) }
+            for job in jobs { progress?.expect(job.content.size, of: job.place.record) }
             let outcomes = await service.inParallel(jobs) { job in (job, await fetch(job)) }
             let expired = Set(
-                outcomes.compactMap { job, outcome in outcome.isExpired && attempt < 2 ? job.record : nil })
-            var files: [Int: [String: [Int: StagedFile]]] = [:]
-            for (job, outcome) in outcomes where !expired.contains(job.record) {
+                outcomes.compactMap { job, outcome in outcome.isExpired && attempt < 2 ? job.place.record : nil })
+            var files: [AssetPlace: StagedFile] = [:]
+            for (job, outcome) in outcomes where !expired.contains(job.place.record) {
                 switch outcome {
-                case .success(let file): files[job.record, default: [:]][job.key, default: [:]][job.index] = file
-                case .failure(let error): results[job.record].1 = .failure(service.mapping.asset(error))
+                case .success(let file): files[job.place] = file
+                case .failure(let error): results[job.place.record].1 = .failure(service.mapping.asset(error))
                 }
             }
-            for (place, keys) in files { (try? results[place].1.get())?.takeFiles(keys) }
+            for record in Set(files.keys.map(\.record)) {
+                (try? results[record].1.get())?.update { state in
+                    state.replaceAssets { asset, key, index in
+                        files[AssetPlace(record: record, key: key, index: index)]
+                            .map { CKAsset(fileURL: nil, content: asset.content, staged: $0) }
+                    }
+                }
+            }
             jobs = []
             for place in expired.sorted() {
                 results[place].1 = await again(results[place].0)
@@ -41,13 +48,8 @@ struct AssetFetcher: Sendable {
         return results
     }
 
-    /// One file to fetch.
     private struct FileJob: Sendable {
-        /// The place of its record among the results.
-        var record: Int
-        var key: String
-        /// Its place in a list.
-        var index: Int
+        var place: AssetPlace
         var content: AssetContent
         var number: Int
     }
@@ -58,7 +60,8 @@ struct AssetFetcher: Sendable {
         for (key, value) in record.current.values.filter({ $0.value.hasAsset }).sorted(by: { $0.key < $1.key }) {
             for (index, asset) in value.assets.enumerated() {
                 guard asset.fileURL == nil, let content = asset.content else { continue }
-                jobs.append(FileJob(record: place, key: key, index: index, content: content, number: jobs.count))
+                let place = AssetPlace(record: place, key: key, index: index)
+                jobs.append(FileJob(place: place, content: content, number: jobs.count))
             }
         }
         return jobs
@@ -67,11 +70,11 @@ struct AssetFetcher: Sendable {
     private func fetch(_ job: FileJob) async -> Result<StagedFile, any Error> {
         do {
             guard let url = job.content.downloadURL else {
-                throw CKError(.assetNotAvailable, reason: "the server names no URL for the asset \"\(job.key)\"")
+                throw CKError(.assetNotAvailable, reason: "the server names no URL for the asset \"\(job.place.key)\"")
             }
             let sink = try AssetStaging.shared.newFile()
             try await service.transfer().download(url, size: job.content.size, to: sink) { bytes in
-                progress?.moved(bytes, file: job.number, of: job.record)
+                progress?.moved(bytes, file: job.number, of: job.place.record)
             }
             return .success(StagedFile(url: URL(fileURLWithPath: sink.path), staging: .shared))
         } catch {
@@ -145,21 +148,6 @@ extension Result<StagedFile, any Error> {
     }
 }
 
-extension CKRecord {
-    /// Takes the files of its assets, by key and place in a list.
-    fileprivate func takeFiles(_ files: [String: [Int: StagedFile]]) {
-        update { state in
-            var changed: [String: RecordValue] = [:]
-            for (key, files) in files {
-                changed[key] = state.values[key]?.mapAssets { asset, index in
-                    files[index].map { CKAsset(fileURL: nil, content: asset.content, staged: $0) } ?? asset
-                }
-            }
-            state.replaceAssets(changed)
-        }
-    }
-}
-
 extension ErrorMapping {
     /// The error of a file that could not be fetched.
     func asset(_ error: any Error) -> CKError {
@@ -173,7 +161,6 @@ extension ErrorMapping {
             details: details(of: failure))
     }
 
-    /// The error of a file of this machine.
     static func local(_ error: AssetFileError) -> CKError {
         switch error {
         case .notFound: return CKError(.assetFileNotFound, reason: error.description)

@@ -75,23 +75,15 @@ extension DatabaseService {
         _ ids: [CKRecord.ID], in zone: CKRecordZone.ID, desiredKeys: [String]?
     ) async throws(CKError) -> [RecordResult] {
         let answer = try await read("records/lookup") { writer in
-            writer.key("zoneID")
-            writer.zoneID(of: zone)
+            writer.member("zoneID", zone)
             writer.desiredKeys(desiredKeys)
-            writer.key("records")
-            writer.array { writer in
-                for id in ids { writer.object { $0.member("recordName", id.recordName) } }
+            writer.member("records", each: ids) { writer, id in
+                writer.object { $0.member("recordName", id.recordName) }
             }
         }
-        let members = try members("records", of: answer)
-        guard members.count == ids.count else { throw .unreadable("record for each name") }
+        let members = try members("records", of: answer, count: ids.count, "record for each name")
         let (reader, mapping) = (RecordReader(zone: zone, scope: scope), mapping)
-        var results: [RecordResult] = []
-        results.reserveCapacity(members.count)
-        for (id, json) in zip(ids, members) {
-            results.append((id, reader.result(json, mapping)))
-        }
-        return results
+        return zip(ids, members).map { ($0, reader.result($1, mapping)) }
     }
 
     /// One record with the files of its assets, or its error.
@@ -114,7 +106,6 @@ extension DatabaseService {
         }
     }
 
-    /// The record ID of the user who is signed in.
     func userRecordID() async throws(CKError) -> CKRecord.ID {
         let (session, _) = try account.session()
         do {
@@ -195,8 +186,7 @@ extension DatabaseService {
         let answer = try await read("records/query") { writer in
             writer.member("query", call.query)
             if let zone = call.zone {
-                writer.key("zoneID")
-                writer.zoneID(of: zone)
+                writer.member("zoneID", zone)
             } else if scope == .private {
                 writer.member("zoneWide", true)
             }
@@ -213,7 +203,6 @@ extension DatabaseService {
     }
 }
 
-/// A request for a zone's changes.
 struct ZoneChangesCall: Sendable {
     var zone: CKRecordZone.ID
     /// Nil for the beginning.
@@ -250,7 +239,6 @@ struct DatabaseChangesPage: Sendable {
     var token: CKServerChangeToken
     var hasMore: Bool
 
-    /// The zones in which something changed.
     var modifications: [CKDatabase.DatabaseChange.Modification] {
         zones.filter { !$0.isDeleted }.map { CKDatabase.DatabaseChange.Modification(zoneID: $0.id) }
     }
@@ -267,11 +255,16 @@ extension DatabaseService {
         _ calls: [ZoneChangesCall]
     ) async throws(CKError) -> [(zone: CKRecordZone.ID, page: Result<ZoneChangesPage, CKError>)] {
         let answer = try await read("changes/zone") { writer in
-            writer.key("zones")
-            writer.array { writer in for call in calls { Self.write(call, to: &writer) } }
+            writer.member("zones", each: calls) { writer, call in
+                writer.object { writer in
+                    writer.member("zoneID", call.zone)
+                    if let token = call.token { writer.member("syncToken", token.value) }
+                    if let limit = call.limit { writer.member("resultsLimit", integer: Int64(limit)) }
+                    writer.desiredKeys(call.desiredKeys)
+                }
+            }
         }
-        let members = try members("zones", of: answer)
-        guard members.count == calls.count else { throw .unreadable("zone for each one asked for") }
+        let members = try members("zones", of: answer, count: calls.count, "zone for each one asked for")
         var results: [(zone: CKRecordZone.ID, page: Result<ZoneChangesPage, CKError>)] = []
         let mapping = mapping
         for (place, (call, json)) in zip(calls, members).enumerated() {
@@ -307,16 +300,6 @@ extension DatabaseService {
         }
     }
 
-    private static func write(_ call: ZoneChangesCall, to writer: inout JSONWriter) {
-        writer.beginObject()
-        writer.key("zoneID")
-        writer.zoneID(of: call.zone)
-        if let token = call.token { writer.member("syncToken", token.value) }
-        if let limit = call.limit { writer.member("resultsLimit", integer: Int64(limit)) }
-        writer.desiredKeys(call.desiredKeys)
-        writer.endObject()
-    }
-
     private func page(_ json: JSONValue, of zone: CKRecordZone.ID) throws(CKError) -> ZoneChangesPage {
         guard let token = json["syncToken"]?.string else { throw .unreadable("syncToken") }
         let (reader, mapping) = (RecordReader(zone: zone, scope: scope), mapping)
@@ -336,7 +319,6 @@ extension DatabaseService {
             changes: changes, token: CKServerChangeToken(token), hasMore: json["moreComing"] == .bool(true))
     }
 
-    /// One page of the zones that changed.
     func databaseChanges(
         since token: CKServerChangeToken?, limit: Int?
     ) async throws(CKError) -> DatabaseChangesPage {

@@ -14,13 +14,7 @@ struct DatabaseService: Sendable {
     /// Gets the receipts with which a long-lived operation's changes are about to be sent.
     var keepReceipts: (@Sendable (AssetReceipts) -> Void)?
     /// The deadline of the whole call; nil if there is none, or it has not begun.
-    private var end: ContinuousClock.Instant?
-
-    init(account: ContainerAccount, scope: CKDatabase.Scope, times: CallTimes = CallTimes()) {
-        self.account = account
-        self.scope = scope
-        self.times = times
-    }
+    var end: ContinuousClock.Instant?
 
     /// The same for one call that began at `start`.
     func begun(at start: ContinuousClock.Instant = .now) -> DatabaseService {
@@ -30,7 +24,6 @@ struct DatabaseService: Sendable {
         return service
     }
 
-    /// Whether records are fetched with the files of their assets.
     var fetchesFiles: Bool { times.fetchesFiles ?? true }
 
     /// The most results that the server gives in a page.
@@ -110,6 +103,16 @@ struct DatabaseService: Sendable {
         guard let members = answer[key]?.array else { throw .unreadable(key) }
         return members
     }
+
+    /// The members of an answer that has one for each thing that it was asked for.
+    /// - Parameter what: names them in the error where their number is another.
+    func members(
+        _ key: String, of answer: JSONValue, count: Int, _ what: String
+    ) throws(CKError) -> [JSONValue] {
+        let members = try members(key, of: answer)
+        guard members.count == count else { throw .unreadable(what) }
+        return members
+    }
 }
 
 extension Sequence {
@@ -128,7 +131,6 @@ extension Sequence {
     }
 }
 
-/// Throws if the task was cancelled.
 func checkCancellation() throws(CKError) {
     if Task.isCancelled { throw ErrorMapping.cancelled }
 }
@@ -180,7 +182,31 @@ extension DatabaseService {
     func zones(
         _ ids: [CKRecordZone.ID]
     ) async throws(CKError) -> [(CKRecordZone.ID, Result<CKRecordZone, any Error>)] {
-        try await inRequests(ids, lookup) { id, error in (id, .failure(error)) }
+        try await lookup("zones", ids) {
+            $0.zoneID(of: $1)
+        } read: {
+            try RecordReader.zone($0)
+        }
+    }
+
+    /// Items by their IDs, in the order asked for, as many in a request as it takes.
+    /// - Parameters:
+    ///   - kind: what the route and its arrays are called.
+    ///   - write: the item's part of the request.
+    func lookup<ID, Item>(
+        _ kind: String, _ ids: [ID], write: (inout JSONWriter, ID) -> Void, read item: (JSONValue) throws -> Item
+    ) async throws(CKError) -> [(ID, Result<Item, any Error>)] {
+        try await inRequests(ids) { (ids) async throws(CKError) in
+            try checkCancellation()
+            let answer = try await read("\(kind)/lookup") { $0.member(kind, each: ids, write) }
+            let members = try members(kind, of: answer, count: ids.count, "member of \(kind) for each ID")
+            let mapping = mapping
+            return zip(ids, members).map { id, json in
+                (id, mapping.item(json).map { .failure($0) } ?? Result { try item(json) })
+            }
+        } failed: { id, error in
+            (id, .failure(error))
+        }
     }
 
     /// Does something for many items, as many in a request as it takes.
@@ -200,29 +226,16 @@ extension DatabaseService {
         return outcomes
     }
 
-    private func lookup(
-        _ ids: [CKRecordZone.ID]
-    ) async throws(CKError) -> [(CKRecordZone.ID, Result<CKRecordZone, any Error>)] {
-        try checkCancellation()
-        let answer = try await read("zones/lookup") { writer in
-            writer.key("zones")
-            writer.array { writer in for id in ids { writer.zoneID(of: id) } }
-        }
-        let members = try members("zones", of: answer)
-        guard members.count == ids.count else { throw .unreadable("zone for each name") }
-        let mapping = mapping
-        return zip(ids, members).map { id, json in
-            if let error = mapping.item(json) { return (id, .failure(error)) }
-            return (id, Result { try RecordReader.zone(json) })
-        }
-    }
-
     /// Creates zones that are not there, and deletes those that are with their records, in as few requests as it takes.
     /// - Throws: where the first request failed. Later the zones that are left get its error one by one: what was done
     ///   before is told.
     func modifyZones(
         saving zones: [CKRecordZone], deleting ids: [CKRecordZone.ID]
     ) async throws(CKError) -> [ModifyZoneResult] {
-        try await ZoneModification(service: self).run(zones.map { ($0.zoneID, true) } + ids.map { ($0, false) })
+        let operations: [ZoneOperation] = zones.map { ($0.zoneID, true) } + ids.map { ($0, false) }
+        guard Set(operations.map(\.id)).count == operations.count else {
+            throw CKError(.invalidArguments, reason: "a zone is to be saved or deleted twice in one call")
+        }
+        return try await inRequests(operations, modify, failed: Self.failed)
     }
 }

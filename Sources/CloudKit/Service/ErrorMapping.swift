@@ -112,20 +112,13 @@ struct ErrorMapping: Sendable {
 extension CKError {
     /// Whether it concerns the whole request: the cluster could not be reached, or did not accept the caller.
     var isOfWholeRequest: Bool {
-        switch code {
-        case .networkUnavailable, .networkFailure, .serviceUnavailable, .requestRateLimited, .notAuthenticated,
-            .badContainer, .operationCancelled, .internalError:
-            true
-        default: false
-        }
+        isOfUnreachableServer
+            || [.notAuthenticated, .badContainer, .operationCancelled, .internalError].contains(code)
     }
 
     /// Whether no node could be asked, or had time: another time it may be otherwise.
     var isOfUnreachableServer: Bool {
-        switch code {
-        case .networkUnavailable, .networkFailure, .serviceUnavailable, .requestRateLimited: true
-        default: false
-        }
+        [.networkUnavailable, .networkFailure, .serviceUnavailable, .requestRateLimited].contains(code)
     }
 
     /// Whether the server's answer would have been too long: fewer records may fit.
@@ -155,7 +148,6 @@ struct CKErrorDetails {
     var requestUUID: String?
     /// The container that was asked.
     var containerID: String?
-    /// After how many seconds to try again.
     var retryAfterSeconds: Double?
     /// The error of each item, by record ID, zone ID or subscription ID.
     var partialErrors: [AnyHashable: any Error]?

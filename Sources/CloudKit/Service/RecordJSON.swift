@@ -40,7 +40,6 @@ struct RecordReader: Sendable {
         return isZone ? zone : CKRecordZone.ID(zoneName: name)
     }
 
-    /// The server's state of a record.
     func state(_ json: JSONValue) throws(CKError) -> ServerState { try state(json, of: try recordID(json)) }
 
     private func state(_ json: JSONValue, of id: CKRecord.ID) throws(CKError) -> ServerState {
@@ -78,7 +77,6 @@ struct RecordReader: Sendable {
         json["zoneName"]?.string.map { CKRecordZone.ID(zoneName: $0) }
     }
 
-    /// A zone as the server describes it.
     static func zone(_ json: JSONValue) throws(CKError) -> CKRecordZone {
         guard let id = json["zoneID"].flatMap(zoneID) else { throw .unreadable("zoneID") }
         var capabilities: CKRecordZone.Capabilities = []
@@ -129,7 +127,7 @@ struct RecordReader: Sendable {
 
     /// Parts of a location that the server does not have are invalid, as in Core Location.
     private func location(_ json: JSONValue) -> CLLocation? {
-        func number(_ key: String) -> Double? { json[key].flatMap(Self.number) }
+        func number(_ key: String) -> Double? { json[key]?.double }
         guard let latitude = number("latitude"), let longitude = number("longitude") else { return nil }
         return CLLocation(
             coordinate: CLLocationCoordinate2D(latitude: latitude, longitude: longitude),
@@ -139,87 +137,92 @@ struct RecordReader: Sendable {
             timestamp: json["timestamp"].flatMap(Self.date) ?? Date(timeIntervalSince1970: 0))
     }
 
-    private static func number(_ json: JSONValue) -> Double? {
-        switch json {
+    /// Milliseconds since 1970.
+    private static func date(_ json: JSONValue) -> Date? {
+        json.double.map { Date(timeIntervalSince1970: $0 / 1_000) }
+    }
+}
+
+extension JSONValue {
+    /// A number, however it is written.
+    var double: Double? {
+        switch self {
         case .integer(let number): Double(number)
         case .number(let number): number
         default: nil
         }
-    }
-
-    /// Milliseconds since 1970.
-    private static func date(_ json: JSONValue) -> Date? {
-        number(json).map { Date(timeIntervalSince1970: $0 / 1_000) }
     }
 }
 
 extension JSONWriter {
     /// Writes the name of a zone; the current user's zones without an owner.
     mutating func zoneID(of zone: CKRecordZone.ID) {
-        beginObject()
-        member("zoneName", zone.zoneName)
-        if zone.ownerName != CKCurrentUserDefaultName { member("ownerRecordName", zone.ownerName) }
-        endObject()
+        object { writer in
+            writer.member("zoneName", zone.zoneName)
+            if zone.ownerName != CKCurrentUserDefaultName { writer.member("ownerRecordName", zone.ownerName) }
+        }
     }
 
-    /// Writes an array member, unless the array is empty.
+    mutating func member(_ key: String, _ zone: CKRecordZone.ID) {
+        self.key(key)
+        zoneID(of: zone)
+    }
+
+    /// A member whose value is an array with an element for each item.
+    mutating func member<Items: Sequence>(
+        _ key: String, each items: Items, _ write: (inout JSONWriter, Items.Element) -> Void
+    ) {
+        self.key(key)
+        array { writer in for item in items { write(&writer, item) } }
+    }
+
+    /// The fields to fetch; nil asks for all.
     mutating func desiredKeys(_ keys: [String]?) {
-        guard let keys else { return }
-        key("desiredKeys")
-        array { for name in keys { $0.string(name) } }
+        if let keys { member("desiredKeys", each: keys) { $0.string($1) } }
     }
 
     /// One operation of records/modify that saves a record.
     /// - Parameter kind: `create`, `update` or `forceUpdate`.
     mutating func saving(_ record: RecordSnapshot, _ kind: String, keys: [String], withParent: Bool) {
-        beginObject()
-        member("operationType", kind)
-        key("record")
-        beginObject()
-        member("recordName", record.id.recordName)
-        member("recordType", record.type)
-        if kind == "update", let tag = record.system.changeTag { member("recordChangeTag", tag) }
-        key("fields")
-        beginObject()
-        for name in keys {
-            key(name)
-            field(record.values[name], isEncrypted: record.encryptedKeys.contains(name))
-        }
-        endObject()
-        if withParent {
-            key("parent")
-            if let parent = record.system.parent {
-                object { $0.member("recordName", parent.recordID.recordName) }
-            } else {
-                null()
+        object { writer in
+            writer.member("operationType", kind)
+            writer.key("record")
+            writer.object { writer in
+                writer.member("recordName", record.id.recordName)
+                writer.member("recordType", record.type)
+                if kind == "update", let tag = record.system.changeTag { writer.member("recordChangeTag", tag) }
+                writer.key("fields")
+                writer.object { writer in
+                    for name in keys {
+                        writer.key(name)
+                        writer.field(record.values[name], isEncrypted: record.encryptedKeys.contains(name))
+                    }
+                }
+                guard withParent else { return }
+                let parent = record.system.parent?.recordID.recordName
+                writer.member("parent", parent.map { .members(["recordName": .string($0)]) } ?? .null)
             }
         }
-        endObject()
-        endObject()
     }
 
     /// One operation of records/modify that deletes a record, whatever its version.
     mutating func deleting(_ id: CKRecord.ID) {
-        beginObject()
-        member("operationType", "forceDelete")
-        key("record")
-        object { $0.member("recordName", id.recordName) }
-        endObject()
+        object { writer in
+            writer.member("operationType", "forceDelete")
+            writer.key("record")
+            writer.object { $0.member("recordName", id.recordName) }
+        }
     }
 
     /// A field: `{value, type}`; one without value is cleared.
     private mutating func field(_ value: RecordValue?, isEncrypted: Bool) {
-        beginObject()
-        key("value")
-        guard let value else {
-            null()
-            endObject()
-            return
+        object { writer in
+            writer.key("value")
+            guard let value else { return writer.null() }
+            writer.value(value)
+            writer.member("type", value.webType)
+            if isEncrypted { writer.member("isEncrypted", true) }
         }
-        self.value(value)
-        member("type", value.webType)
-        if isEncrypted { member("isEncrypted", true) }
-        endObject()
     }
 
     private mutating func value(_ value: RecordValue) {
@@ -242,10 +245,10 @@ extension JSONWriter {
     private mutating func asset(_ asset: CKAsset) {
         if let receipt = asset.receipt { return value(receipt) }
         guard let content = asset.content else { return null() }
-        beginObject()
-        member("fileChecksum", content.checksum)
-        member("size", integer: content.size)
-        endObject()
+        object { writer in
+            writer.member("fileChecksum", content.checksum)
+            writer.member("size", integer: content.size)
+        }
     }
 
     private mutating func location(_ place: CLLocation) {
@@ -262,12 +265,11 @@ extension JSONWriter {
     }
 
     private mutating func reference(_ reference: CKReference) {
-        beginObject()
-        member("recordName", reference.recordID.recordName)
-        member("action", reference.action == .deleteSelf ? "DELETE_SELF" : "NONE")
-        key("zoneID")
-        zoneID(of: reference.recordID.zoneID)
-        endObject()
+        object { writer in
+            writer.member("recordName", reference.recordID.recordName)
+            writer.member("action", reference.action == .deleteSelf ? "DELETE_SELF" : "NONE")
+            writer.member("zoneID", reference.recordID.zoneID)
+        }
     }
 }
 

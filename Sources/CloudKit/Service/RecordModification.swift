@@ -23,7 +23,6 @@ extension DatabaseService {
     }
 }
 
-/// One call that saves and deletes records.
 private struct RecordModification {
     private let service: DatabaseService
     private let call: ModifyCall
@@ -81,7 +80,7 @@ private struct RecordModification {
         while let request = requests.popFirst() {
             var results: [ModifyResult]
             if let failure {
-                results = request.operations.map { Self.result($0, .failure(failure)) }
+                results = request.operations.map { $0.failed(failure) }
             } else {
                 do throws(CKError) {
                     try checkCancellation()
@@ -96,7 +95,7 @@ private struct RecordModification {
                         guard hasDelivered else { throw error }
                         failure = error
                     }
-                    results = request.operations.map { Self.result($0, .failure(error)) }
+                    results = request.operations.map { $0.failed(error) }
                 }
             }
             await deliver(results)
@@ -133,72 +132,45 @@ private struct RecordModification {
         return (sent, refused)
     }
 
-    private enum Outcome {
-        case saved(CKRecord)
-        case deleted
-        case failure(CKError)
-    }
-
-    private static func result(_ operation: BatchPlan.Operation, _ outcome: Outcome) -> ModifyResult {
-        switch (operation.kind, outcome) {
-        case (.save, .saved(let record)): .saved(operation.id, .success(record))
-        case (.save, .failure(let error)): .saved(operation.id, .failure(error))
-        case (.save, .deleted): .saved(operation.id, .failure(CKError.unreadable("record")))
-        case (.delete, .failure(let error)): .deleted(operation.id, .failure(error))
-        case (.delete, _): .deleted(operation.id, .success(()))
-        }
-    }
-
     private func results(
         of request: BatchPlan.Request, _ answer: JSONValue
     ) async throws(CKError) -> [ModifyResult] {
-        let members = try service.members("records", of: answer)
-        guard members.count == request.operations.count else { throw .unreadable("record for each operation") }
+        let members = try service.members(
+            "records", of: answer, count: request.operations.count, "record for each operation")
         let (mapping, reader) = (service.mapping, RecordReader(zone: request.zone, scope: service.scope))
-        var outcomes: [Outcome] = []
-        outcomes.reserveCapacity(members.count)
         // The saved state is taken over before anything else can fail.
-        for (operation, json) in zip(request.operations, members) {
-            if let error = mapping.item(json) {
-                outcomes.append(.failure(error))
-            } else if case .save(let place) = operation.kind {
-                outcomes.append(outcome(json, reader, ofSave: place))
-            } else {
-                outcomes.append(.deleted)
-            }
+        var results: [ModifyResult] = zip(request.operations, members).map { operation, json in
+            if let error = mapping.item(json) { return operation.failed(error) }
+            guard case .save(let place) = operation.kind else { return .deleted(operation.id, .success(())) }
+            return .saved(operation.id, Result { try saved(json, reader, at: place) })
         }
-        let fetched = await conflicting(members, outcomes, request)
-        var results: [ModifyResult] = []
-        results.reserveCapacity(members.count)
-        for (place, operation) in request.operations.enumerated() {
-            guard case .failure(let error) = outcomes[place], error.code == .serverRecordChanged,
-                case .save(let number) = operation.kind
-            else {
-                results.append(Self.result(operation, outcomes[place]))
-                continue
-            }
+        let conflicts = results.indices.filter { place in
+            guard case .saved(_, .failure(let error as CKError)) = results[place] else { return false }
+            return error.code == .serverRecordChanged
+        }
+        let fetched = await records(
+            of: conflicts.filter { members[$0]["serverRecord"] == nil }.map { request.operations[$0].id }, request.zone)
+        for place in conflicts {
+            let operation = request.operations[place]
+            guard case .save(let number) = operation.kind else { continue }
             let server = members[place]["serverRecord"].flatMap { try? reader.record($0) } ?? fetched[operation.id]
-            let conflict = conflict(mapping.details(ofItem: members[place]), call.saves[number], server)
-            results.append(Self.result(operation, .failure(conflict)))
+            results[place] = operation.failed(
+                conflict(mapping.details(ofItem: members[place]), call.saves[number], server))
         }
         return results
     }
 
-    private func outcome(_ json: JSONValue, _ reader: RecordReader, ofSave place: Int) -> Outcome {
+    /// The record of a place among those to save, once it has taken over what the server has.
+    private func saved(_ json: JSONValue, _ reader: RecordReader, at place: Int) throws(CKError) -> CKRecord {
         let (record, sent) = (call.saves[place], snapshots[place])
-        do throws(CKError) {
-            let part = sent.base == nil ? nil : SaveForm(sent, call.policy).part
-            var state = try reader.state(json)
-            // The answer has no files, and those that are here are still the record's.
-            state.keepFiles(of: sent.values, sent.base?.values ?? [:])
-            record.saved(as: state, sent: sent, part: part)
-            return .saved(record)
-        } catch {
-            return .failure(error)
-        }
+        let part = sent.base == nil ? nil : SaveForm(sent, call.policy).part
+        var state = try reader.state(json)
+        // The answer has no files, and those that are here are still the record's.
+        state.keepFiles(of: sent.values, sent.base?.values ?? [:])
+        record.saved(as: state, sent: sent, part: part)
+        return record
     }
 
-    /// The error of a save that conflicts with another.
     private func conflict(_ details: CKErrorDetails, _ record: CKRecord, _ server: CKRecord?) -> CKError {
         var details = details
         details.serverRecord = server
@@ -210,18 +182,8 @@ private struct RecordModification {
 
     /// Looks up the records of conflicts that the server left out of an answer that was too large. If that fails, the
     /// conflict has no server record.
-    private func conflicting(
-        _ members: [JSONValue], _ outcomes: [Outcome], _ request: BatchPlan.Request
-    ) async -> [CKRecord.ID: CKRecord] {
-        var ids: [CKRecord.ID] = []
-        for (place, operation) in request.operations.enumerated() {
-            guard case .failure(let error) = outcomes[place], error.code == .serverRecordChanged,
-                members[place]["serverRecord"] == nil
-            else { continue }
-            ids.append(operation.id)
-        }
-        guard !ids.isEmpty, let results = try? await service.lookup(ids, in: request.zone, desiredKeys: nil)
-        else { return [:] }
+    private func records(of ids: [CKRecord.ID], _ zone: CKRecordZone.ID) async -> [CKRecord.ID: CKRecord] {
+        guard !ids.isEmpty, let results = try? await service.lookup(ids, in: zone, desiredKeys: nil) else { return [:] }
         var found: [CKRecord.ID: CKRecord] = [:]
         for (id, result) in results { found[id] = try? result.get() }
         return found
@@ -245,7 +207,6 @@ private struct SaveForm {
             || policy == .allKeys && record.system.parent != nil
     }
 
-    /// The part of the record that is sent.
     var part: SentPart { SentPart(keys: Set(keys), hasParent: hasParent) }
 }
 
@@ -259,6 +220,11 @@ struct BatchPlan: Sendable {
         var id: CKRecord.ID
         var kind: Kind
         var json: [UInt8]
+
+        /// The result where it failed.
+        func failed(_ error: CKError) -> ModifyResult {
+            kind == .delete ? .deleted(id, .failure(error)) : .saved(id, .failure(error))
+        }
     }
 
     /// What an operation does, with the place of its record among those to save.
@@ -286,17 +252,14 @@ struct BatchPlan: Sendable {
         var body: [UInt8] {
             var writer = JSONWriter(capacity: operations.reduce(256) { $0 + $1.json.count + 1 })
             writer.object { writer in
-                writer.key("zoneID")
-                writer.zoneID(of: zone)
+                writer.member("zoneID", zone)
                 writer.member("atomic", isAtomic)
-                writer.key("operations")
-                writer.array { writer in for operation in operations { writer.raw(operation.json) } }
+                writer.member("operations", each: operations) { $0.raw($1.json) }
             }
             return writer.bytes
         }
     }
 
-    /// What goes in one request.
     struct Room {
         private var count = 0
         private var bytes = 0
@@ -312,7 +275,6 @@ struct BatchPlan: Sendable {
         }
     }
 
-    /// The requests, in the order in which they are sent.
     private(set) var requests: [Request] = []
 
     /// The most operations of one call, as in CloudKit.
@@ -327,13 +289,6 @@ struct BatchPlan: Sendable {
     /// - Throws: `limitExceeded` where it is too much, `invalidArguments` where a record occurs twice.
     init(_ operations: [Operation], isAtomic: Bool, isPublic: Bool) throws(CKError) {
         try Self.check(operations.map(\.id))
-        if operations.count == 1 {
-            let zone = operations[0].id.zoneID
-            requests = [
-                Request(zone: zone, isAtomic: Self.isWhole(isAtomic, zone, isPublic: isPublic), operations: operations)
-            ]
-            return
-        }
         for (zone, operations) in operations.grouped(by: \.id.zoneID) {
             let isWhole = Self.isWhole(isAtomic, zone, isPublic: isPublic)
             let parts = Self.parts(operations)
@@ -351,7 +306,6 @@ struct BatchPlan: Sendable {
                 reason:
                     "\(ids.count) records to save and delete, at most \(itemsMax) in one call: send them in several")
         }
-        guard ids.count > 1 else { return }
         var known: Set<CKRecord.ID> = []
         for id in ids where !known.insert(id).inserted {
             throw CKError(
@@ -401,7 +355,6 @@ extension BatchPlan.Operation {
         self.init(id: record.id, kind: .save(place), json: writer.bytes)
     }
 
-    /// Deletes a record.
     init(deleting id: CKRecord.ID) {
         var writer = JSONWriter(capacity: 128)
         writer.deleting(id)

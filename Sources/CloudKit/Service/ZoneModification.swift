@@ -1,24 +1,15 @@
 import RecordModel
 
-/// One call that creates and deletes zones.
-struct ZoneModification {
-    let service: DatabaseService
+/// A zone, and whether it is to be there.
+typealias ZoneOperation = (id: CKRecordZone.ID, isSave: Bool)
 
-    /// - Parameter operations: of each zone, whether it is to be there.
-    func run(_ operations: [(CKRecordZone.ID, Bool)]) async throws(CKError) -> [ModifyZoneResult] {
-        guard Set(operations.map(\.0)).count == operations.count else {
-            throw CKError(.invalidArguments, reason: "a zone is to be saved or deleted twice in one call")
-        }
-        return try await service.inRequests(operations, modify, failed: Self.failed)
-    }
-
-    private static func failed(_ operation: (CKRecordZone.ID, Bool), _ error: CKError) -> ModifyZoneResult {
-        let (id, isSave) = operation
-        return isSave ? .saved(id, .failure(error)) : .deleted(id, .failure(error))
+extension DatabaseService {
+    static func failed(_ operation: ZoneOperation, _ error: CKError) -> ModifyZoneResult {
+        operation.isSave ? .saved(operation.id, .failure(error)) : .deleted(operation.id, .failure(error))
     }
 
     /// Changes zones by one request, or by several where one of them may be what all were refused for.
-    private func modify(_ operations: [(CKRecordZone.ID, Bool)]) async throws(CKError) -> [ModifyZoneResult] {
+    func modify(_ operations: [ZoneOperation]) async throws(CKError) -> [ModifyZoneResult] {
         do throws(CKError) {
             return try await modifyTogether(operations)
         } catch {
@@ -34,12 +25,21 @@ struct ZoneModification {
         }
     }
 
-    private func modifyTogether(_ operations: [(CKRecordZone.ID, Bool)]) async throws(CKError) -> [ModifyZoneResult] {
+    private func modifyTogether(_ operations: [ZoneOperation]) async throws(CKError) -> [ModifyZoneResult] {
         try checkCancellation()
-        let answer = try await service.write("zones/modify", Self.body(operations))
-        let members = try service.members("zones", of: answer)
-        guard members.count == operations.count else { throw .unreadable("zone for each operation") }
-        let mapping = service.mapping
+        var writer = JSONWriter()
+        writer.object { writer in
+            writer.member("operations", each: operations) { writer, operation in
+                writer.object { writer in
+                    writer.member("operationType", operation.isSave ? "create" : "delete")
+                    writer.key("zone")
+                    writer.object { $0.member("zoneID", operation.id) }
+                }
+            }
+        }
+        let answer = try await write("zones/modify", writer.bytes)
+        let members = try members("zones", of: answer, count: operations.count, "zone for each operation")
+        let mapping = mapping
         return zip(operations, members).map { operation, json in
             let (id, isSave) = operation
             let error = mapping.item(json)
@@ -47,26 +47,6 @@ struct ZoneModification {
             if let error { return Self.failed(operation, error) }
             return .saved(id, Result { try RecordReader.zone(json) })
         }
-    }
-
-    private static func body(_ operations: [(CKRecordZone.ID, Bool)]) -> [UInt8] {
-        var writer = JSONWriter()
-        writer.object { writer in
-            writer.key("operations")
-            writer.array { writer in
-                for (id, isSave) in operations {
-                    writer.beginObject()
-                    writer.member("operationType", isSave ? "create" : "delete")
-                    writer.key("zone")
-                    writer.object { writer in
-                        writer.key("zoneID")
-                        writer.zoneID(of: id)
-                    }
-                    writer.endObject()
-                }
-            }
-        }
-        return writer.bytes
     }
 }
 
@@ -101,7 +81,6 @@ struct ModifyTally<ID: Hashable & Sendable, Item: Sendable> {
 }
 
 extension Array {
-    /// The results of a call that saves and deletes, by ID.
     func byID<ID, Item>() -> (
         saveResults: [ID: Result<Item, any Error>], deleteResults: [ID: Result<Void, any Error>]
     ) where Element == ModifyOutcome<ID, Item> {
@@ -116,13 +95,11 @@ extension Array {
         return (saved, deleted)
     }
 
-    /// The item of a call that saves one.
     func savedItem<ID, Item>() throws -> Item where Element == ModifyOutcome<ID, Item> {
         guard case .saved(_, let result)? = first else { throw CKError.unreadable("\(Item.self)") }
         return try result.get()
     }
 
-    /// The ID of a call that deletes one item.
     func deletedID<ID, Item>() throws -> ID where Element == ModifyOutcome<ID, Item> {
         guard case .deleted(let id, let result)? = first else { throw CKError.unreadable("\(Item.self)") }
         try result.get()
@@ -131,7 +108,6 @@ extension Array {
 }
 
 extension CKOperation {
-    /// Calls the blocks of an operation that saves and deletes.
     final func tell<ID, Item>(
         _ result: Result<[ModifyOutcome<ID, Item>], any Error>,
         saves: ((ID, Result<Item, any Error>) -> Void)?, deletes: ((ID, Result<Void, any Error>) -> Void)?,
@@ -150,7 +126,6 @@ extension CKOperation {
         olderEnd?(tally.saved, tally.deleted, tally.error(of: whole))
     }
 
-    /// Calls the blocks of an operation that fetches.
     final func tell<ID: Hashable, Item>(
         _ result: Result<[(ID, Result<Item, any Error>)], any Error>,
         each: ((ID, Result<Item, any Error>) -> Void)?, end: ((Result<Void, any Error>) -> Void)?,

@@ -173,9 +173,8 @@ public class CKShare: CKRecord, @unchecked Sendable {
 
 /// Someone who takes part in a share: `CKShare.Participant`.
 ///
-/// The class stands at the top level under the name it has in Objective-C, because Foundation on Linux archives no
-/// nested classes. Permission and role may be set from any task; what was set counts once the share is saved. Equal by
-/// value: who it is and what it may.
+/// Permission and role may be set from any task; what was set counts once the share is saved. Equal by value: who it is
+/// and what it may.
 public final class CKShareParticipant: NSObject, NSSecureCoding, NSCopying, Sendable {
     /// Identifies a participant of a share.
     public typealias ID = String

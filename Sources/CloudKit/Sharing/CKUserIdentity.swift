@@ -1,7 +1,7 @@
 public import Foundation
 
 /// Who a user is, as far as the server says. Immutable.
-public final class CKUserIdentity: NSObject, NSSecureCoding, NSCopying, Sendable {
+public final class CKUserIdentity: NSObject, _CKImmutable, Sendable {
     /// What an identity is looked up by.
     public typealias LookupInfo = CKUserIdentityLookupInfo
 
@@ -42,11 +42,6 @@ public final class CKUserIdentity: NSObject, NSSecureCoding, NSCopying, Sendable
     /// The record name only: names and addresses are the user's.
     public override var description: String { "<CKUserIdentity: \(userRecordID?.recordName ?? "not known")>" }
 
-    /// Itself: it cannot change.
-    public func copy(with zone: NSZone? = nil) -> Any { self }
-
-    /// Always true.
-    public static var supportsSecureCoding: Bool { true }
     /// The class's name at Apple's.
     public override class func classFallbacksForKeyedArchiver() -> [String] { ArchiveNames.fallbacks(self) }
 
@@ -71,9 +66,8 @@ public final class CKUserIdentity: NSObject, NSSecureCoding, NSCopying, Sendable
 
 /// What an identity is looked up by, one of three: `CKUserIdentity.LookupInfo`.
 ///
-/// The class stands at the top level under the name it has in Objective-C, because Foundation on Linux archives no
-/// nested classes. Immutable; equal by value.
-public final class CKUserIdentityLookupInfo: NSObject, NSSecureCoding, NSCopying, Sendable {
+/// Immutable; equal by value.
+public final class CKUserIdentityLookupInfo: NSObject, _CKImmutable, Sendable {
     /// An address of electronic mail.
     public let emailAddress: String?
     /// A telephone number.
@@ -127,11 +121,6 @@ public final class CKUserIdentityLookupInfo: NSObject, NSSecureCoding, NSCopying
     /// Equal for equal objects.
     public override var hash: Int { combinedHash(emailAddress, phoneNumber, userRecordID) }
 
-    /// Itself: it cannot change.
-    public func copy(with zone: NSZone? = nil) -> Any { self }
-
-    /// Always true.
-    public static var supportsSecureCoding: Bool { true }
     /// The class's name at Apple's.
     public override class func classFallbacksForKeyedArchiver() -> [String] { ArchiveNames.fallbacks(self) }
 
@@ -153,9 +142,8 @@ public final class CKUserIdentityLookupInfo: NSObject, NSSecureCoding, NSCopying
 
 /// What someone who was invited gets to know of a share before accepting it: `CKShare.Metadata`.
 ///
-/// The class stands at the top level under the name it has in Objective-C, because Foundation on Linux archives no
-/// nested classes. Immutable.
-public final class CKShareMetadata: NSObject, NSSecureCoding, NSCopying, Sendable {
+/// Immutable.
+public final class CKShareMetadata: NSObject, _CKImmutable, Sendable {
     /// The container that holds the share.
     public let containerIdentifier: String
     /// The share.
@@ -200,11 +188,6 @@ public final class CKShareMetadata: NSObject, NSSecureCoding, NSCopying, Sendabl
         "<CKShareMetadata: container=\(containerIdentifier), share=\(share.recordID.recordName)>"
     }
 
-    /// Itself: it cannot change.
-    public func copy(with zone: NSZone? = nil) -> Any { self }
-
-    /// Always true.
-    public static var supportsSecureCoding: Bool { true }
     /// The class's name at Apple's.
     public override class func classFallbacksForKeyedArchiver() -> [String] { ArchiveNames.fallbacks(self) }
 

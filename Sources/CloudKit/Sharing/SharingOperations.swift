@@ -12,7 +12,7 @@ extension CKContainer {
     public func fetchShareMetadata(
         with url: URL, completionHandler: @escaping @Sendable (CKShare.Metadata?, (any Error)?) -> Void
     ) {
-        Callbacks.complete({ try await self.shareMetadata(for: url) }, completionHandler)
+        Callbacks.complete(completionHandler) { try await self.shareMetadata(for: url) }
     }
 
     /// What several shares' URLs lead to.
@@ -26,7 +26,7 @@ extension CKContainer {
         for urls: [URL],
         completionHandler: @escaping @Sendable (Result<[URL: Result<CKShare.Metadata, any Error>], any Error>) -> Void
     ) {
-        Callbacks.complete({ try await self.shareMetadatas(for: urls) }, completionHandler)
+        Callbacks.complete(completionHandler) { try await self.shareMetadatas(for: urls) }
     }
 
     /// Accepts a share.
@@ -38,7 +38,7 @@ extension CKContainer {
     public func accept(
         _ metadata: CKShare.Metadata, completionHandler: @escaping @Sendable (CKShare?, (any Error)?) -> Void
     ) {
-        Callbacks.complete({ try await self.accept(metadata) }, completionHandler)
+        Callbacks.complete(completionHandler) { try await self.accept(metadata) }
     }
 
     /// Accepts several shares.
@@ -56,7 +56,7 @@ extension CKContainer {
         completionHandler:
             @escaping @Sendable (Result<[CKShare.Metadata: Result<CKShare, any Error>], any Error>) -> Void
     ) {
-        Callbacks.complete({ try await self.accept(metadatas) }, completionHandler)
+        Callbacks.complete(completionHandler) { try await self.accept(metadatas) }
     }
 
     // MARK: Participants
@@ -82,7 +82,7 @@ extension CKContainer {
         withEmailAddress emailAddress: String,
         completionHandler: @escaping @Sendable (CKShare.Participant?, (any Error)?) -> Void
     ) {
-        Callbacks.complete({ try await self.shareParticipant(forEmailAddress: emailAddress) }, completionHandler)
+        Callbacks.complete(completionHandler) { try await self.shareParticipant(forEmailAddress: emailAddress) }
     }
 
     /// A user as a participant, by telephone number.
@@ -91,7 +91,7 @@ extension CKContainer {
         withPhoneNumber phoneNumber: String,
         completionHandler: @escaping @Sendable (CKShare.Participant?, (any Error)?) -> Void
     ) {
-        Callbacks.complete({ try await self.shareParticipant(forPhoneNumber: phoneNumber) }, completionHandler)
+        Callbacks.complete(completionHandler) { try await self.shareParticipant(forPhoneNumber: phoneNumber) }
     }
 
     /// A user as a participant, by record ID.
@@ -100,7 +100,7 @@ extension CKContainer {
         withUserRecordID userRecordID: CKRecord.ID,
         completionHandler: @escaping @Sendable (CKShare.Participant?, (any Error)?) -> Void
     ) {
-        Callbacks.complete({ try await self.shareParticipant(forUserRecordID: userRecordID) }, completionHandler)
+        Callbacks.complete(completionHandler) { try await self.shareParticipant(forUserRecordID: userRecordID) }
     }
 
     /// Users as participants, by address.
@@ -131,7 +131,7 @@ extension CKContainer {
         completionHandler:
             @escaping @Sendable (Result<[String: Result<CKShare.Participant, any Error>], any Error>) -> Void
     ) {
-        Callbacks.complete({ try await self.shareParticipants(forEmailAddresses: emails) }, completionHandler)
+        Callbacks.complete(completionHandler) { try await self.shareParticipants(forEmailAddresses: emails) }
     }
 
     /// Users as participants, by telephone number.
@@ -141,7 +141,7 @@ extension CKContainer {
         completionHandler:
             @escaping @Sendable (Result<[String: Result<CKShare.Participant, any Error>], any Error>) -> Void
     ) {
-        Callbacks.complete({ try await self.shareParticipants(forPhoneNumbers: phoneNumbers) }, completionHandler)
+        Callbacks.complete(completionHandler) { try await self.shareParticipants(forPhoneNumbers: phoneNumbers) }
     }
 
     /// Users as participants, by record ID.
@@ -151,7 +151,7 @@ extension CKContainer {
         completionHandler:
             @escaping @Sendable (Result<[CKRecord.ID: Result<CKShare.Participant, any Error>], any Error>) -> Void
     ) {
-        Callbacks.complete({ try await self.shareParticipants(forUserRecordIDs: userRecordIDs) }, completionHandler)
+        Callbacks.complete(completionHandler) { try await self.shareParticipants(forUserRecordIDs: userRecordIDs) }
     }
 }
 
@@ -174,9 +174,6 @@ open class CKFetchShareMetadataOperation: CKOperation, @unchecked Sendable {
     public var perShareMetadataBlock: (@Sendable (URL, CKShare.Metadata?, (any Error)?) -> Void)? = nil
     /// Called once, at the end; the older form of `fetchShareMetadataResultBlock`.
     @preconcurrency @CKGuarded public var fetchShareMetadataCompletionBlock: (@Sendable ((any Error)?) -> Void)? = nil
-
-    /// An operation with nothing to do yet.
-    public override init() { super.init() }
 
     /// An operation for these URLs.
     public convenience init(shareURLs: [URL]) {
@@ -206,9 +203,6 @@ open class CKAcceptSharesOperation: CKOperation, @unchecked Sendable {
     public var perShareCompletionBlock: (@Sendable (CKShare.Metadata, CKShare?, (any Error)?) -> Void)? = nil
     /// Called once, at the end; the older form of `acceptSharesResultBlock`.
     @preconcurrency @CKGuarded public var acceptSharesCompletionBlock: (@Sendable ((any Error)?) -> Void)? = nil
-
-    /// An operation with nothing to do yet.
-    public override init() { super.init() }
 
     /// An operation that accepts these shares.
     public convenience init(shareMetadatas: [CKShare.Metadata]) {
@@ -241,9 +235,6 @@ open class CKFetchShareParticipantsOperation: CKOperation, @unchecked Sendable {
     /// Called once, at the end; the older form of `fetchShareParticipantsResultBlock`.
     @preconcurrency @CKGuarded
     public var fetchShareParticipantsCompletionBlock: (@Sendable ((any Error)?) -> Void)? = nil
-
-    /// An operation with nothing to do yet.
-    public override init() { super.init() }
 
     /// An operation that looks for these users.
     public convenience init(userIdentityLookupInfos: [CKUserIdentity.LookupInfo]) {

@@ -40,33 +40,33 @@ public class CKNotification: NSObject, _CKNotificationFactory, @unchecked Sendab
     public var isPruned: Bool { content.isPruned }
 
     /// The text that is shown.
-    public var alertBody: String? { content.alert.body }
+    public var alertBody: String? { content.alert.texts["body"] ?? content.aps.texts["alert"] }
     /// The key of the text in the app's own texts.
-    public var alertLocalizationKey: String? { content.alert.localizationKey }
+    public var alertLocalizationKey: String? { content.alert.texts["loc-key"] }
     /// What fills the text's gaps.
-    public var alertLocalizationArgs: [String]? { content.alert.localizationArgs }
+    public var alertLocalizationArgs: [String]? { content.alert.lists["loc-args"] }
     /// The line above the text.
-    public var title: String? { content.alert.title }
+    public var title: String? { content.alert.texts["title"] }
     /// The key of the title in the app's own texts.
-    public var titleLocalizationKey: String? { content.alert.titleLocalizationKey }
+    public var titleLocalizationKey: String? { content.alert.texts["title-loc-key"] }
     /// What fills the title's gaps.
-    public var titleLocalizationArgs: [String]? { content.alert.titleLocalizationArgs }
+    public var titleLocalizationArgs: [String]? { content.alert.lists["title-loc-args"] }
     /// The line below the title.
-    public var subtitle: String? { content.alert.subtitle }
+    public var subtitle: String? { content.alert.texts["subtitle"] }
     /// The key of the subtitle in the app's own texts.
-    public var subtitleLocalizationKey: String? { content.alert.subtitleLocalizationKey }
+    public var subtitleLocalizationKey: String? { content.alert.texts["subtitle-loc-key"] }
     /// What fills the subtitle's gaps.
-    public var subtitleLocalizationArgs: [String]? { content.alert.subtitleLocalizationArgs }
+    public var subtitleLocalizationArgs: [String]? { content.alert.lists["subtitle-loc-args"] }
     /// The key of the button's text in the app's own texts.
-    public var alertActionLocalizationKey: String? { content.alert.actionLocalizationKey }
+    public var alertActionLocalizationKey: String? { content.alert.texts["action-loc-key"] }
     /// The picture that shows while the app starts.
-    public var alertLaunchImage: String? { content.alert.launchImage }
+    public var alertLaunchImage: String? { content.alert.texts["launch-image"] ?? content.aps.texts["launch-image"] }
     /// The number on the app's icon.
-    public var badge: NSNumber? { content.alert.badge.map { NSNumber(value: $0) } }
+    public var badge: NSNumber? { content.badge.map { NSNumber(value: $0) } }
     /// The name of the sound.
-    public var soundName: String? { content.alert.soundName }
+    public var soundName: String? { content.aps.texts["sound"] }
     /// The group of actions that go with it.
-    public var category: String? { content.alert.category }
+    public var category: String? { content.aps.texts["category"] }
 
     /// The text for logs.
     public override var description: String {
@@ -138,10 +138,7 @@ public final class CKDatabaseNotification: CKNotification, @unchecked Sendable {
 }
 
 /// Tells notifications apart: `CKNotification.ID`. Opaque, immutable, equal by value.
-///
-/// The class stands at the top level under the name it has in Objective-C, because Foundation on Linux archives no
-/// nested classes.
-public final class CKNotificationID: NSObject, NSSecureCoding, NSCopying, Sendable {
+public final class CKNotificationID: NSObject, _CKImmutable, Sendable {
     let value: String
 
     init(_ value: String) { self.value = value }
@@ -153,11 +150,6 @@ public final class CKNotificationID: NSObject, NSSecureCoding, NSCopying, Sendab
     /// The text for logs.
     public override var description: String { "<CKNotificationID: \(value)>" }
 
-    /// Itself: it cannot change.
-    public func copy(with zone: NSZone? = nil) -> Any { self }
-
-    /// Always true.
-    public static var supportsSecureCoding: Bool { true }
     /// The class's name at Apple's.
     public override class func classFallbacksForKeyedArchiver() -> [String] { ArchiveNames.fallbacks(self) }
     /// Archives the object.
@@ -184,24 +176,22 @@ struct NotificationContent: Sendable {
     var recordID: CKRecordID?
     var reason: CKQueryNotification.Reason
     var fields: [String: RecordValue]?
-    var alert: Alert
+    var aps: Texts
+    /// The part of it that is about the text.
+    var alert: Texts
+    var badge: Int64?
 
-    /// What is shown.
-    struct Alert: Sendable {
-        var body: String?
-        var localizationKey: String?
-        var localizationArgs: [String]?
-        var title: String?
-        var titleLocalizationKey: String?
-        var titleLocalizationArgs: [String]?
-        var subtitle: String?
-        var subtitleLocalizationKey: String?
-        var subtitleLocalizationArgs: [String]?
-        var actionLocalizationKey: String?
-        var launchImage: String?
-        var badge: Int64?
-        var soundName: String?
-        var category: String?
+    /// The texts and the lists of texts in a dictionary.
+    struct Texts: Sendable {
+        let texts: [String: String]
+        let lists: [String: [String]]
+
+        init(_ dictionary: [AnyHashable: Any]) {
+            let members = dictionary.compactMap { key, value in (key as? String).map { ($0, value) } }
+            let named = Dictionary(members) { first, _ in first }
+            texts = named.compactMapValues { $0 as? String }
+            lists = named.compactMapValues { ($0 as? [Any])?.map { $0 as? String ?? "\($0)" } }
+        }
     }
 
     /// Nil if the dictionary is not a CloudKit notification.
@@ -239,7 +229,10 @@ struct NotificationContent: Sendable {
             default: .recordCreated
             }
         fields = Self.dictionary(change["af"]).map { Self.values($0) }
-        alert = Alert(Self.dictionary(dictionary["aps"]) ?? [:])
+        let shown = Self.dictionary(dictionary["aps"]) ?? [:]
+        aps = Texts(shown)
+        alert = Texts(Self.dictionary(shown["alert"]) ?? [:])
+        badge = Self.integer(shown["badge"])
     }
 
     private static func values(_ fields: [AnyHashable: Any]) -> [String: RecordValue] {
@@ -256,33 +249,11 @@ struct NotificationContent: Sendable {
         return text(change["zid"]).map { CKRecordZoneID(zoneName: $0, ownerName: owner ?? CKCurrentUserDefaultName) }
     }
 
-    static func dictionary(_ value: Any?) -> [AnyHashable: Any]? { value as? [AnyHashable: Any] }
-    static func text(_ value: Any?) -> String? { value as? String }
-    static func texts(_ value: Any?) -> [String]? { (value as? [Any])?.map { text($0) ?? "\($0)" } }
+    private static func dictionary(_ value: Any?) -> [AnyHashable: Any]? { value as? [AnyHashable: Any] }
+    private static func text(_ value: Any?) -> String? { value as? String }
 
     /// A number of any type, or a Bool.
-    static func integer(_ value: Any?) -> Int64? {
+    private static func integer(_ value: Any?) -> Int64? {
         value.flatMap { RecordValue($0).read(as: Int64.self) }
-    }
-}
-
-extension NotificationContent.Alert {
-    init(_ aps: [AnyHashable: Any]) {
-        typealias Content = NotificationContent
-        let alert = Content.dictionary(aps["alert"]) ?? [:]
-        body = Content.text(alert["body"]) ?? Content.text(aps["alert"])
-        localizationKey = Content.text(alert["loc-key"])
-        localizationArgs = Content.texts(alert["loc-args"])
-        title = Content.text(alert["title"])
-        titleLocalizationKey = Content.text(alert["title-loc-key"])
-        titleLocalizationArgs = Content.texts(alert["title-loc-args"])
-        subtitle = Content.text(alert["subtitle"])
-        subtitleLocalizationKey = Content.text(alert["subtitle-loc-key"])
-        subtitleLocalizationArgs = Content.texts(alert["subtitle-loc-args"])
-        actionLocalizationKey = Content.text(alert["action-loc-key"])
-        launchImage = Content.text(alert["launch-image"]) ?? Content.text(aps["launch-image"])
-        badge = Content.integer(aps["badge"])
-        soundName = Content.text(aps["sound"])
-        category = Content.text(aps["category"])
     }
 }

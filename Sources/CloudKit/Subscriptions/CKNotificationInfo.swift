@@ -3,8 +3,7 @@ import Synchronization
 
 /// What a subscription's notifications look like: `CKSubscription.NotificationInfo`.
 ///
-/// The class stands at the top level under the name it has in Objective-C, because Foundation on Linux archives no
-/// nested classes. May be set from any task; a subscription keeps a copy. Equal by value.
+/// May be set from any task; a subscription keeps a copy. Equal by value.
 public final class CKNotificationInfo: NSObject, NSSecureCoding, NSCopying, Sendable {
     private let state: Mutex<Content>
 

@@ -4,7 +4,7 @@ extension CKDatabase {
     /// A subscription.
     /// - Throws: `unknownItem` if there is none.
     public func subscription(for subscriptionID: CKSubscription.ID) async throws -> CKSubscription {
-        guard let result = try await service.subscriptions.named([subscriptionID]).first else {
+        guard let result = try await service.subscriptions([subscriptionID]).first else {
             throw CKError.unreadable("subscription")
         }
         return try result.1.get()
@@ -14,26 +14,26 @@ extension CKDatabase {
     public func subscriptions(
         for ids: [CKSubscription.ID]
     ) async throws -> [CKSubscription.ID: Result<CKSubscription, any Error>] {
-        Dictionary(try await service.subscriptions.named(ids)) { first, _ in first }
+        Dictionary(try await service.subscriptions(ids)) { first, _ in first }
     }
 
     /// All subscriptions of the database, but for those of other programs that have no form here: asked for by its ID,
     /// such a one fails with `invalidArguments`.
     public func allSubscriptions() async throws -> [CKSubscription] {
-        try await service.subscriptions.all().compactMap { try? $0.1.get() }
+        try await service.subscriptions().compactMap { try? $0.1.get() }
     }
 
     /// Saves a subscription; what is committed after that is told of.
     @discardableResult
     public func save(_ subscription: CKSubscription) async throws -> CKSubscription {
-        try await service.subscriptions.modify(saving: [subscription], deleting: []).savedItem()
+        try await service.modifySubscriptions(saving: [subscription], deleting: []).savedItem()
     }
 
     /// Deletes a subscription.
     /// - Throws: `unknownItem` if there is none.
     @discardableResult
     public func deleteSubscription(withID subscriptionID: CKSubscription.ID) async throws -> CKSubscription.ID {
-        try await service.subscriptions.modify(saving: [], deleting: [subscriptionID]).deletedID()
+        try await service.modifySubscriptions(saving: [], deleting: [subscriptionID]).deletedID()
     }
 
     /// Saves and deletes subscriptions.
@@ -45,7 +45,7 @@ extension CKDatabase {
         saveResults: [CKSubscription.ID: Result<CKSubscription, any Error>],
         deleteResults: [CKSubscription.ID: Result<Void, any Error>]
     ) {
-        try await service.subscriptions.modify(saving: subscriptionsToSave, deleting: subscriptionIDsToDelete).byID()
+        try await service.modifySubscriptions(saving: subscriptionsToSave, deleting: subscriptionIDsToDelete).byID()
     }
 
     // MARK: Completion handlers
@@ -55,7 +55,7 @@ extension CKDatabase {
     public func save(
         _ subscription: CKSubscription, completionHandler: @escaping @Sendable (CKSubscription?, (any Error)?) -> Void
     ) {
-        Callbacks.complete({ try await self.save(subscription) }, completionHandler)
+        Callbacks.complete(completionHandler) { try await self.save(subscription) }
     }
 
     /// Fetches a subscription.
@@ -64,7 +64,7 @@ extension CKDatabase {
         withSubscriptionID subscriptionID: CKSubscription.ID,
         completionHandler: @escaping @Sendable (CKSubscription?, (any Error)?) -> Void
     ) {
-        Callbacks.complete({ try await self.subscription(for: subscriptionID) }, completionHandler)
+        Callbacks.complete(completionHandler) { try await self.subscription(for: subscriptionID) }
     }
 
     /// Fetches subscriptions by their IDs.
@@ -74,7 +74,7 @@ extension CKDatabase {
         completionHandler:
             @escaping @Sendable (Result<[CKSubscription.ID: Result<CKSubscription, any Error>], any Error>) -> Void
     ) {
-        Callbacks.complete({ try await self.subscriptions(for: subscriptionIDs) }, completionHandler)
+        Callbacks.complete(completionHandler) { try await self.subscriptions(for: subscriptionIDs) }
     }
 
     /// Fetches all subscriptions of the database.
@@ -82,7 +82,7 @@ extension CKDatabase {
     public func fetchAllSubscriptions(
         completionHandler: @escaping @Sendable ([CKSubscription]?, (any Error)?) -> Void
     ) {
-        Callbacks.complete({ try await self.allSubscriptions() }, completionHandler)
+        Callbacks.complete(completionHandler) { try await self.allSubscriptions() }
     }
 
     /// Deletes a subscription.
@@ -91,7 +91,7 @@ extension CKDatabase {
         withSubscriptionID subscriptionID: CKSubscription.ID,
         completionHandler: @escaping @Sendable (CKSubscription.ID?, (any Error)?) -> Void
     ) {
-        Callbacks.complete({ try await self.deleteSubscription(withID: subscriptionID) }, completionHandler)
+        Callbacks.complete(completionHandler) { try await self.deleteSubscription(withID: subscriptionID) }
     }
 
     /// Saves and deletes subscriptions.
@@ -108,10 +108,9 @@ extension CKDatabase {
                 >
             ) -> Void
     ) {
-        Callbacks.complete(
-            {
-                try await self.modifySubscriptions(saving: subscriptionsToSave, deleting: subscriptionIDsToDelete)
-            }, completionHandler)
+        Callbacks.complete(completionHandler) {
+            try await self.modifySubscriptions(saving: subscriptionsToSave, deleting: subscriptionIDsToDelete)
+        }
     }
 }
 
@@ -151,7 +150,7 @@ open class CKModifySubscriptionsOperation: CKDatabaseOperation, @unchecked Senda
     override func execute() async {
         let result = await outcome { () async throws(CKError) -> [ModifySubscriptionResult] in
             try checkCancellation()
-            return try await service.subscriptions.modify(
+            return try await service.modifySubscriptions(
                 saving: subscriptionsToSave ?? [], deleting: subscriptionIDsToDelete ?? [])
         }
         await Callbacks.run { [self] in
@@ -178,9 +177,6 @@ open class CKFetchSubscriptionsOperation: CKDatabaseOperation, @unchecked Sendab
     public var fetchSubscriptionCompletionBlock:
         (@Sendable ([CKSubscription.ID: CKSubscription]?, (any Error)?) -> Void)? = nil
 
-    /// An operation with nothing to do yet.
-    public override init() { super.init() }
-
     /// An operation that fetches these subscriptions.
     public convenience init(subscriptionIDs: [CKSubscription.ID]) {
         self.init()
@@ -199,8 +195,8 @@ open class CKFetchSubscriptionsOperation: CKDatabaseOperation, @unchecked Sendab
         let result = await outcome {
             () async throws(CKError) -> [(CKSubscription.ID, Result<CKSubscription, any Error>)] in
             try checkCancellation()
-            if let subscriptionIDs { return try await service.subscriptions.named(subscriptionIDs) }
-            return try await service.subscriptions.all()
+            if let subscriptionIDs { return try await service.subscriptions(subscriptionIDs) }
+            return try await service.subscriptions()
         }
         await Callbacks.run { [self] in
             tell(

@@ -262,7 +262,7 @@ extension CKSyncEngine {
         }
         guard !isSubscribed, state.current.user != nil else { return }
         let service = configuration.database.configured
-        let subscribed = try? await service.subscriptions.subscribe(as: configuration.subscriptionID)
+        let subscribed = try? await service.subscribe(as: configuration.subscriptionID)
         guard let isNew = subscribed else { return }
         running.withLock { $0.subscribedAt = now }
         if isListening {
@@ -316,7 +316,6 @@ extension CKSyncEngine {
 /// No method may call `fetchChanges` or `sendChanges` and wait for it, nor may a child task of it (`async let`, a task
 /// group): the engine waits for the method. Such calls throw. A task that is begun by `Task { }` may call them.
 public protocol CKSyncEngineDelegate: AnyObject, Sendable {
-    /// Handles what happened.
     func handleEvent(_ event: CKSyncEngine.Event, syncEngine: CKSyncEngine) async
     /// The next changes to send, of those that are pending and in the context's scope; nil if there are no more.
     func nextRecordZoneChangeBatch(

@@ -58,7 +58,6 @@ final class SharedWork: Sendable {
         }
     }
 
-    /// Cancels it for all who wait.
     func cancel() {
         let task = state.withLock { state in
             state.isCancelled = true
@@ -67,7 +66,6 @@ final class SharedWork: Sendable {
         task?.cancel()
     }
 
-    /// Comes back when it has ended.
     func end() async { await state.withLock { $0.task }?.value }
 
     /// The last one stays, and cancels the work: it comes back when that has ended.

@@ -85,12 +85,10 @@ extension CKSyncEngine {
             change { for change in changes { $0.recordChanges.remove(change, for: change.recordID) } }
         }
 
-        /// Whether there is something to send.
         var hasPending: Bool {
             content.withLock { $0.hasUntrackedChanges || !$0.databaseChanges.isEmpty || !$0.recordChanges.isEmpty }
         }
 
-        /// What the state is made of.
         var current: SyncState { content.withLock { $0 } }
 
         /// What is not told yet, which then counts as told; nil if all is.
@@ -161,26 +159,18 @@ struct SyncState: Hashable, Sendable {
     /// What tells whether a state is another one than before, without the changes that are to be sent: two of these
     /// are compared in no time however many there are, and keep no copy of them.
     struct Revision: Equatable {
-        var user: String?
-        var databaseToken: CKServerChangeToken?
-        var zoneTokens: [CKRecordZone.ID: CKServerChangeToken]
-        var zoneLives: [CKRecordZone.ID: Int64]
-        var unfetchedZones: [CKRecordZone.ID]
+        var others: SyncState
         var databaseChanges: Int
         var recordChanges: Int
-        var hasUntrackedChanges: Bool
-        var notificationToken: String?
     }
 
     var revision: Revision {
-        Revision(
-            user: user, databaseToken: databaseToken, zoneTokens: zoneTokens, zoneLives: zoneLives,
-            unfetchedZones: unfetchedZones, databaseChanges: databaseChanges.revision,
-            recordChanges: recordChanges.revision, hasUntrackedChanges: hasUntrackedChanges,
-            notificationToken: notificationToken)
+        var others = self
+        (others.databaseChanges, others.recordChanges) = (PendingChanges(), PendingChanges())
+        return Revision(
+            others: others, databaseChanges: databaseChanges.revision, recordChanges: recordChanges.revision)
     }
 
-    /// Another user begins with nothing.
     mutating func begin(with user: String?) {
         self = SyncState()
         self.user = user
@@ -231,7 +221,6 @@ extension CKRecordZoneID {
     var isDefaultZone: Bool { zoneName == Self.defaultZoneName }
 }
 
-/// The form in which a state is stored.
 private struct StoredSyncState: Codable {
     struct Zone: Codable {
         var name: String

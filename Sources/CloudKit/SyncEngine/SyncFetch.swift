@@ -1,18 +1,12 @@
 /// One fetch of an engine: the database's changes, then those of each zone, page by page.
 struct SyncFetch {
-    private let session: SyncSession
-    private let service: DatabaseService
-    private let context: CKSyncEngine.FetchChangesContext
+    let session: SyncSession
+    let service: DatabaseService
+    let context: CKSyncEngine.FetchChangesContext
     /// Why zones could not be fetched to their end, by their ID.
     private(set) var errors: [AnyHashable: any Error] = [:]
 
     private var state: CKSyncEngine.State { session.state }
-
-    init(session: SyncSession, service: DatabaseService, context: CKSyncEngine.FetchChangesContext) {
-        self.session = session
-        self.service = service
-        self.context = context
-    }
 
     mutating func run() async throws(CKError) {
         try await fetchDatabase()
@@ -56,8 +50,10 @@ struct SyncFetch {
                 // A fetch that ends here begins again.
                 page.token = first ?? page.token
             }
-            await tell(gone: gone)
-            await tell(page)
+            await tell([], gone.map { CKDatabase.DatabaseChange.Deletion(zoneID: $0, reason: .deleted) })
+            await tell(
+                page.modifications.filter { !$0.zoneID.isDefaultZone },
+                page.deletions.filter { !$0.zoneID.isDefaultZone })
             state.update { state in
                 for zone in gone { state.forget(zone) }
                 state.received(page)
@@ -65,21 +61,11 @@ struct SyncFetch {
         }
     }
 
-    private func tell(gone: [CKRecordZone.ID]) async {
-        let deletions = gone.map { CKDatabase.DatabaseChange.Deletion(zoneID: $0, reason: .deleted) }
-        await tell(CKSyncEngine.Event.FetchedDatabaseChanges(modifications: [], deletions: deletions))
-    }
-
-    private func tell(_ page: DatabaseChangesPage) async {
-        await tell(
-            CKSyncEngine.Event.FetchedDatabaseChanges(
-                modifications: page.modifications.filter { !$0.zoneID.isDefaultZone },
-                deletions: page.deletions.filter { !$0.zoneID.isDefaultZone }))
-    }
-
-    private func tell(_ event: CKSyncEngine.Event.FetchedDatabaseChanges) async {
-        if event.modifications.isEmpty, event.deletions.isEmpty { return }
-        await session.tell(.fetchedDatabaseChanges(event))
+    private func tell(
+        _ modifications: [CKDatabase.DatabaseChange.Modification], _ deletions: [CKDatabase.DatabaseChange.Deletion]
+    ) async {
+        if modifications.isEmpty, deletions.isEmpty { return }
+        await session.tell(.fetchedDatabaseChanges(.init(modifications: modifications, deletions: deletions)))
     }
 
     /// The zone to fetch next, and what the delegate wants of the first request: of the zones with changes that are in
@@ -102,7 +88,7 @@ struct SyncFetch {
     private mutating func fetch(
         _ zone: CKRecordZone.ID, _ options: CKSyncEngine.FetchChangesOptions
     ) async throws(CKError) {
-        await session.tell(.willFetchRecordZoneChanges(CKSyncEngine.Event.WillFetchRecordZoneChanges(zoneID: zone)))
+        await session.tell(.willFetchRecordZoneChanges(.init(zoneID: zone)))
         var isWhole = true
         let failure = await session.failure { [self] () async throws(CKError) in
             isWhole = try await fetchRecords(of: zone, options)
@@ -113,8 +99,7 @@ struct SyncFetch {
             // A zone that is gone is told by the next fetch of the database's changes.
             state.update { $0.finished(zone) }
         }
-        await session.tell(
-            .didFetchRecordZoneChanges(CKSyncEngine.Event.DidFetchRecordZoneChanges(zoneID: zone, error: failure)))
+        await session.tell(.didFetchRecordZoneChanges(.init(zoneID: zone, error: failure)))
         if let failure, failure.isOfWholeRequest { throw failure }
     }
 
@@ -189,9 +174,7 @@ struct SyncFetch {
         }
         return CKSyncEngine.Event.FetchedRecordZoneChanges(modifications: modifications, deletions: deletions)
     }
-}
 
-extension SyncFetch {
     /// A record without its files, where one of them is lost for good: it must not hold up the zone. Nil where the
     /// record is gone by now, which the feed tells later.
     private func record(_ id: CKRecord.ID, after error: CKError) async throws(CKError) -> CKRecord? {
@@ -207,7 +190,6 @@ extension SyncFetch {
     }
 }
 
-/// A page of a feed of changes.
 private protocol ChangesPage {
     var token: CKServerChangeToken { get }
     var hasMore: Bool { get }

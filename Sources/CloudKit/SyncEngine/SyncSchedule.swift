@@ -1,6 +1,5 @@
 /// When an engine fetches, sends and tells its state by itself: a value that knows neither clocks nor tasks.
 struct SyncSchedule: Sendable, Hashable {
-    /// Something that an engine does by itself.
     enum Work: Sendable { case fetch, send, tell }
 
     /// How long changes are collected before they are sent.
@@ -30,7 +29,6 @@ struct SyncSchedule: Sendable, Hashable {
     /// Before this, the server wants no fetch.
     private var fetchNotBefore: SyncClock.Instant?
 
-    /// When something is next to be done.
     var next: SyncClock.Instant? { [fetchAt, sendAt, tellAt].compactMap(\.self).min() }
 
     mutating func started(at now: SyncClock.Instant, hasPending: Bool) {
@@ -38,7 +36,6 @@ struct SyncSchedule: Sendable, Hashable {
         if hasPending { sendAt = now + Self.sendDelay }
     }
 
-    /// Something changed on the server.
     mutating func fetchWanted(at now: SyncClock.Instant) {
         let earliest = max(now, fetchNotBefore ?? now)
         fetchAt = min(fetchAt ?? earliest, earliest)
@@ -71,7 +68,6 @@ struct SyncSchedule: Sendable, Hashable {
         fetchAt = min(fetchAt ?? next, next)
     }
 
-    /// The app changed the state.
     mutating func stateChanged(at now: SyncClock.Instant, hasPending: Bool) {
         tellAt = tellAt ?? now + Self.tellDelay
         guard hasPending else { return }
@@ -107,7 +103,6 @@ struct SyncSchedule: Sendable, Hashable {
         }
     }
 
-    /// Takes out what is due.
     mutating func takeDue(at now: SyncClock.Instant) -> [Work] {
         var due: [Work] = []
         if let at = fetchAt, at <= now { due.append(.fetch); fetchAt = nil }
@@ -145,7 +140,6 @@ struct SyncClock: Sendable {
     /// Waits until then; not at all for what is past.
     var wait: @Sendable (Instant) async throws -> Void
 
-    /// The machine's.
     static let system: SyncClock = {
         let start = ContinuousClock.now
         return SyncClock(

@@ -1,21 +1,13 @@
 /// One send of an engine: changes of zones first, then batches of records, for as long as there are any.
 struct SyncSend {
-    private let session: SyncSession
-    private let service: DatabaseService
-    private let context: CKSyncEngine.SendChangesContext
+    let session: SyncSession
+    let service: DatabaseService
+    let context: CKSyncEngine.SendChangesContext
     /// What failed, by the ID of the zone or record. It is not sent again in this send, even if the app has added it
     /// again: it could fail in the same way for ever.
     private(set) var errors: [AnyHashable: any Error] = [:]
-    /// How many changes had been added to the state when those underway were taken from it.
-    private var additions = 0
 
     private var state: CKSyncEngine.State { session.state }
-
-    init(session: SyncSession, service: DatabaseService, context: CKSyncEngine.SendChangesContext) {
-        self.session = session
-        self.service = service
-        self.context = context
-    }
 
     mutating func run() async throws(CKError) {
         repeat {
@@ -29,7 +21,6 @@ struct SyncSend {
         try checkCancellation()
         let scope = context.options.scope
         let pending = state.current.databaseChanges
-        additions = pending.additions
         let changes = pending.list.filter { scope.contains($0) && errors[$0.zoneID] == nil }
             .prefix(CKSyncEngine.RecordZoneChangeBatch.changesMax)
         if changes.isEmpty { return false }
@@ -42,43 +33,23 @@ struct SyncSend {
             }
         }
         let results = try await service.begun().modifyZones(saving: saves, deleting: deletes)
-        try await tell(results, saves)
-        return true
-    }
-
-    private mutating func tell(_ results: [ModifyZoneResult], _ sent: [CKRecordZone]) async throws(CKError) {
-        let zones = Dictionary(sent.map { ($0.zoneID, $0) }) { first, _ in first }
-        var (saved, deleted) = ([CKRecordZone](), [CKRecordZone.ID]())
-        var failedSaves: [CKSyncEngine.Event.SentDatabaseChanges.FailedZoneSave] = []
-        var failedDeletes: [CKRecordZone.ID: CKError] = [:]
-        var outcome = Outcome<CKSyncEngine.PendingDatabaseChange>()
-        for result in results {
-            switch result {
-            case .saved(let id, .success(let zone)):
-                saved.append(zone)
-                // The answer's zone has the default owner, whatever the one sent was called.
-                outcome.ended.append(.saveZone(zones[id] ?? zone))
-            case .saved(let id, .failure(let error)):
-                let zone = zones[id] ?? CKRecordZone(zoneID: id)
-                failedSaves.append(.init(zone: zone, error: note(error, id, .saveZone(zone), &outcome)))
-            case .deleted(let id, .failure(let error)):
-                failedDeletes[id] = note(error, id, .deleteZone(id), &outcome)
-            case .deleted(let id, .success):
-                deleted.append(id)
-                outcome.ended.append(.deleteZone(id))
-            }
+        let zones = Dictionary(saves.map { ($0.zoneID, $0) }) { first, _ in first }
+        let outcome = note(results) { (id, isSave) -> CKSyncEngine.PendingDatabaseChange in
+            isSave ? .saveZone(CKRecordZone(zoneID: id)) : .deleteZone(id)
         }
         await session.tell(
             .sentDatabaseChanges(
-                CKSyncEngine.Event.SentDatabaseChanges(
-                    savedZones: saved, failedZoneSaves: failedSaves, deletedZoneIDs: deleted,
-                    failedZoneDeletes: failedDeletes)))
+                .init(
+                    savedZones: outcome.saved,
+                    failedZoneSaves: outcome.failedSaves.map {
+                        .init(zone: zones[$0.id] ?? CKRecordZone(zoneID: $0.id), error: $0.error)
+                    }, deletedZoneIDs: outcome.deleted, failedZoneDeletes: outcome.failedDeletes)))
         state.update { state in
-            for change in outcome.ended { state.databaseChanges.remove(change, for: change.zoneID, sentAt: additions) }
-            for change in outcome.failed { state.databaseChanges.moveBack(change, for: change.zoneID) }
-            for id in deleted { state.forget(id) }
+            state.databaseChanges.settle(outcome.ended, outcome.failed, sentAt: pending.additions)
+            for id in outcome.deleted { state.forget(id) }
         }
         if let error = outcome.whole { throw error }
+        return true
     }
 
     /// Sends one batch of the delegate's. Returns whether there may be another one.
@@ -86,7 +57,7 @@ struct SyncSend {
         guard let delegate = session.delegate else { return false }
         await session.tellState()
         try checkCancellation()
-        additions = state.current.recordChanges.additions
+        let additions = state.current.recordChanges.additions
         let next = await session.asking { [session, context] in
             await delegate.nextRecordZoneChangeBatch(context, syncEngine: session.engine)
         }
@@ -97,7 +68,20 @@ struct SyncSend {
             deletes: batch.recordIDsToDelete.filter { errors[$0] == nil }, isAtomic: batch.atomicByZone)
         if call.saves.isEmpty, call.deletes.isEmpty { return false }
         await session.tellState()
-        try await tell(try await results(of: call), call)
+        let results = try await results(of: call)
+        let records = Dictionary(call.saves.map { ($0.recordID, $0) }) { first, _ in first }
+        let outcome = note(results) { (id, isSave) -> CKSyncEngine.PendingRecordZoneChange in
+            isSave ? .saveRecord(id) : .deleteRecord(id)
+        }
+        await session.tell(
+            .sentRecordZoneChanges(
+                .init(
+                    savedRecords: outcome.saved,
+                    failedRecordSaves: outcome.failedSaves.compactMap { id, error in
+                        records[id].map { .init(record: $0, error: error) }
+                    }, deletedRecordIDs: outcome.deleted, failedRecordDeletes: outcome.failedDeletes)))
+        state.update { $0.recordChanges.settle(outcome.ended, outcome.failed, sentAt: additions) }
+        if let error = outcome.whole { throw error }
         return true
     }
 
@@ -123,59 +107,52 @@ struct SyncSend {
                 + "the context: take only pending changes that the scope contains")
     }
 
-    private mutating func tell(_ results: [ModifyResult], _ call: ModifyCall) async throws(CKError) {
-        let records = Dictionary(call.saves.map { ($0.recordID, $0) }) { first, _ in first }
-        var (saved, deleted) = ([CKRecord](), [CKRecord.ID]())
-        var failedSaves: [CKSyncEngine.Event.SentRecordZoneChanges.FailedRecordSave] = []
-        var failedDeletes: [CKRecord.ID: CKError] = [:]
-        var outcome = Outcome<CKSyncEngine.PendingRecordZoneChange>()
-        for result in results {
-            switch result {
-            case .saved(let id, .success(let record)):
-                saved.append(record)
-                outcome.ended.append(.saveRecord(id))
-            case .saved(let id, .failure(let error)):
-                let error = note(error, id, .saveRecord(id), &outcome)
-                if let record = records[id] { failedSaves.append(.init(record: record, error: error)) }
-            case .deleted(let id, .success):
-                deleted.append(id)
-                outcome.ended.append(.deleteRecord(id))
-            case .deleted(let id, .failure(let error)):
-                failedDeletes[id] = note(error, id, .deleteRecord(id), &outcome)
-            }
-        }
-        await session.tell(
-            .sentRecordZoneChanges(
-                CKSyncEngine.Event.SentRecordZoneChanges(
-                    savedRecords: saved, failedRecordSaves: failedSaves, deletedRecordIDs: deleted,
-                    failedRecordDeletes: failedDeletes)))
-        state.update { state in
-            for change in outcome.ended { state.recordChanges.remove(change, for: change.recordID, sentAt: additions) }
-            for change in outcome.failed { state.recordChanges.moveBack(change, for: change.recordID) }
-        }
-        if let error = outcome.whole { throw error }
-    }
-
     /// What one request came to.
-    private struct Outcome<Change> {
+    private struct Outcome<ID: Hashable & Sendable, Item: Sendable, Change> {
+        var saved: [Item] = []
+        var deleted: [ID] = []
+        var failedSaves: [(id: ID, error: CKError)] = []
+        var failedDeletes: [ID: CKError] = [:]
         /// Changes that are no longer pending: they were made, or would fail again.
-        var ended: [Change] = []
+        var ended: [(ID, Change)] = []
         /// Changes that failed. Where they are still pending, as the app has added them again or they are kept, those
         /// behind them go first.
-        var failed: [Change] = []
+        var failed: [(ID, Change)] = []
         /// An error that says something about more than one item.
         var whole: CKError?
     }
 
-    /// Notes the error of a zone or record.
-    private mutating func note<Change>(
-        _ error: any Error, _ id: AnyHashable, _ change: Change, _ outcome: inout Outcome<Change>
+    /// Sorts the results of a request, and notes the errors of zones or records.
+    /// - Parameter change: the pending change of an item, to save or to delete it.
+    private mutating func note<ID, Item, Change>(
+        _ results: [ModifyOutcome<ID, Item>], _ change: (ID, Bool) -> Change
+    ) -> Outcome<ID, Item, Change> {
+        var outcome = Outcome<ID, Item, Change>()
+        for result in results {
+            switch result {
+            case .saved(let id, .success(let item)):
+                outcome.saved.append(item)
+                outcome.ended.append((id, change(id, true)))
+            case .deleted(let id, .success):
+                outcome.deleted.append(id)
+                outcome.ended.append((id, change(id, false)))
+            case .saved(let id, .failure(let error)):
+                outcome.failedSaves.append((id, note(error, id, change(id, true), &outcome)))
+            case .deleted(let id, .failure(let error)):
+                outcome.failedDeletes[id] = note(error, id, change(id, false), &outcome)
+            }
+        }
+        return outcome
+    }
+
+    private mutating func note<ID, Item, Change>(
+        _ error: any Error, _ id: ID, _ change: Change, _ outcome: inout Outcome<ID, Item, Change>
     ) -> CKError {
         let error = service.mapping.error(error)
         errors[id] = error
         if error.isOfWholeRequest { outcome.whole = outcome.whole ?? error }
-        outcome.failed.append(change)
-        if !error.isKeptByEngine { outcome.ended.append(change) }
+        outcome.failed.append((id, change))
+        if !error.isKeptByEngine { outcome.ended.append((id, change)) }
         return error
     }
 }
@@ -235,6 +212,15 @@ struct PendingChanges<Item: Hashable & Sendable, Change: Hashable & Sendable>: H
         guard let entry = entries[item], places[entry.place] == change, entry.place + 1 < places.count else { return }
         places[entry.place] = nil
         append(change, for: item, addition: entry.addition)
+    }
+
+    /// Takes over what came of changes that were sent.
+    /// - Parameters:
+    ///   - ended: are no longer pending.
+    ///   - failed: go behind all others, if they still are.
+    mutating func settle(_ ended: [(Item, Change)], _ failed: [(Item, Change)], sentAt additions: Int) {
+        for (item, change) in ended { remove(change, for: item, sentAt: additions) }
+        for (item, change) in failed { moveBack(change, for: item) }
     }
 
     private mutating func append(_ change: Change, for item: Item, addition: Int) {

@@ -24,8 +24,7 @@ struct SyncSession {
     func tellState() async {
         guard let delegate, let serialization = state.takeUntold() else { return }
         await asking {
-            await delegate.handleEvent(
-                .stateUpdate(CKSyncEngine.Event.StateUpdate(stateSerialization: serialization)), syncEngine: engine)
+            await delegate.handleEvent(.stateUpdate(.init(stateSerialization: serialization)), syncEngine: engine)
         }
     }
 
@@ -42,10 +41,8 @@ struct SyncSession {
     /// - Throws: the first error that says something about more than one zone; else `partialFailure` with those of
     ///   single zones, which are fetched again later.
     func fetch(_ context: CKSyncEngine.FetchChangesContext) async throws(CKError) {
-        let will = CKSyncEngine.Event.willFetchChanges(CKSyncEngine.Event.WillFetchChanges(context: context))
-        func did(_ error: CKError?) -> CKSyncEngine.Event {
-            .didFetchChanges(CKSyncEngine.Event.DidFetchChanges(context: context, error: error))
-        }
+        let will = CKSyncEngine.Event.willFetchChanges(.init(context: context))
+        func did(_ error: CKError?) -> CKSyncEngine.Event { .didFetchChanges(.init(context: context, error: error)) }
         let group = context.options.operationGroup
         guard let service = try await service(group, orTell: { [will, did($0)] }) else { return }
         var fetch = SyncFetch(session: self, service: service, context: context)
@@ -60,10 +57,8 @@ struct SyncSession {
     /// - Throws: an error of the whole, after which everything that was not sent is still pending; `partialFailure`
     ///   with the errors of single items.
     func send(_ context: CKSyncEngine.SendChangesContext) async throws(CKError) {
-        let will = CKSyncEngine.Event.willSendChanges(CKSyncEngine.Event.WillSendChanges(context: context))
-        func did(_ error: CKError?) -> CKSyncEngine.Event {
-            .didSendChanges(CKSyncEngine.Event.DidSendChanges(context: context, error: error))
-        }
+        let will = CKSyncEngine.Event.willSendChanges(.init(context: context))
+        func did(_ error: CKError?) -> CKSyncEngine.Event { .didSendChanges(.init(context: context, error: error)) }
         let group = context.options.operationGroup
         guard let service = try await service(group, orTell: { [will, did($0)] }) else { return }
         guard state.hasPending else { return }
@@ -145,8 +140,7 @@ struct SyncSession {
         }
         // The state of the new user is told after the event: the app has to learn that the data is another user's.
         guard let delegate else { return }
-        let event = CKSyncEngine.Event.accountChange(CKSyncEngine.Event.AccountChange(changeType: change))
-        await asking { await delegate.handleEvent(event, syncEngine: engine) }
+        await asking { await delegate.handleEvent(.accountChange(.init(changeType: change)), syncEngine: engine) }
         await tellState()
     }
 }

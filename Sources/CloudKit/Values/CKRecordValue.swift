@@ -13,32 +13,6 @@ public typealias __CKRecordObjCValue = CKRecordValueProtocol
 /// A value of a record.
 public typealias CKRecordValue = __CKRecordObjCValue
 
-extension String: CKRecordValueProtocol {}
-extension Date: CKRecordValueProtocol {}
-extension Data: CKRecordValueProtocol {}
-extension Bool: CKRecordValueProtocol {}
-extension Double: CKRecordValueProtocol {}
-extension Float: CKRecordValueProtocol {}
-extension Int: CKRecordValueProtocol {}
-extension Int8: CKRecordValueProtocol {}
-extension Int16: CKRecordValueProtocol {}
-extension Int32: CKRecordValueProtocol {}
-extension Int64: CKRecordValueProtocol {}
-extension UInt: CKRecordValueProtocol {}
-extension UInt8: CKRecordValueProtocol {}
-extension UInt16: CKRecordValueProtocol {}
-extension UInt32: CKRecordValueProtocol {}
-extension UInt64: CKRecordValueProtocol {}
-extension Array: CKRecordValueProtocol where Element: CKRecordValueProtocol {}
-extension NSString: CKRecordValueProtocol {}
-extension NSDate: CKRecordValueProtocol {}
-extension NSData: CKRecordValueProtocol {}
-extension NSNumber: CKRecordValueProtocol {}
-extension NSArray: CKRecordValueProtocol {}
-extension CKAsset: CKRecordValueProtocol {}
-extension CKReference: CKRecordValueProtocol {}
-extension CLLocation: CKRecordValueProtocol {}
-
 /// What holds values under keys: a record, and its encrypted values.
 public protocol CKRecordKeyValueSetting: NSObjectProtocol {
     /// The value of a key; nil if there is none.
@@ -71,57 +45,56 @@ public struct CKRecordKeyValueIterator: IteratorProtocol {
 /// A type whose values a record takes. Asked by conformance and not by casts, because casts on Linux bridge: an
 /// NSNumber of 3.0 is an Int to them, and an Int an NSNumber.
 protocol RecordValueSource {
-    /// The form in which a record keeps it.
     var recordValue: RecordValue { get }
 }
 
-extension String: RecordValueSource {
+extension String: CKRecordValueProtocol, RecordValueSource {
     var recordValue: RecordValue { .string(self) }
 }
-extension Date: RecordValueSource {
+extension Date: CKRecordValueProtocol, RecordValueSource {
     var recordValue: RecordValue { .date(self) }
 }
-extension Data: RecordValueSource {
+extension Data: CKRecordValueProtocol, RecordValueSource {
     var recordValue: RecordValue { .data(self) }
 }
-extension Bool: RecordValueSource {
+extension Bool: CKRecordValueProtocol, RecordValueSource {
     var recordValue: RecordValue { .int64(self ? 1 : 0) }
 }
-extension Double: RecordValueSource {
+extension Double: CKRecordValueProtocol, RecordValueSource {
     var recordValue: RecordValue { .double(self) }
 }
-extension Float: RecordValueSource {
+extension Float: CKRecordValueProtocol, RecordValueSource {
     var recordValue: RecordValue { .double(Double(self)) }
 }
 extension RecordValueSource where Self: FixedWidthInteger {
     var recordValue: RecordValue { RecordValue(integer: self) }
 }
-extension Int: RecordValueSource, ReadableNumber {}
-extension Int8: RecordValueSource, ReadableNumber {}
-extension Int16: RecordValueSource, ReadableNumber {}
-extension Int32: RecordValueSource, ReadableNumber {}
-extension Int64: RecordValueSource, ReadableNumber {}
-extension UInt: RecordValueSource, ReadableNumber {}
-extension UInt8: RecordValueSource, ReadableNumber {}
-extension UInt16: RecordValueSource, ReadableNumber {}
-extension UInt32: RecordValueSource, ReadableNumber {}
-extension UInt64: RecordValueSource, ReadableNumber {}
-extension Array: RecordValueSource where Element: CKRecordValueProtocol {
+extension Int: CKRecordValueProtocol, RecordValueSource, ReadableNumber {}
+extension Int8: CKRecordValueProtocol, RecordValueSource, ReadableNumber {}
+extension Int16: CKRecordValueProtocol, RecordValueSource, ReadableNumber {}
+extension Int32: CKRecordValueProtocol, RecordValueSource, ReadableNumber {}
+extension Int64: CKRecordValueProtocol, RecordValueSource, ReadableNumber {}
+extension UInt: CKRecordValueProtocol, RecordValueSource, ReadableNumber {}
+extension UInt8: CKRecordValueProtocol, RecordValueSource, ReadableNumber {}
+extension UInt16: CKRecordValueProtocol, RecordValueSource, ReadableNumber {}
+extension UInt32: CKRecordValueProtocol, RecordValueSource, ReadableNumber {}
+extension UInt64: CKRecordValueProtocol, RecordValueSource, ReadableNumber {}
+extension Array: CKRecordValueProtocol, RecordValueSource where Element: CKRecordValueProtocol {
     var recordValue: RecordValue { RecordValue(list: self) }
 }
-extension NSString: RecordValueSource {
+extension NSString: CKRecordValueProtocol, RecordValueSource {
     var recordValue: RecordValue { .string(String(self)) }
 }
-extension NSDate: RecordValueSource {
+extension NSDate: CKRecordValueProtocol, RecordValueSource {
     var recordValue: RecordValue { .date(self as Date) }
 }
-extension NSData: RecordValueSource {
+extension NSData: CKRecordValueProtocol, RecordValueSource {
     var recordValue: RecordValue { .data(self as Data) }
 }
-extension NSArray: RecordValueSource {
+extension NSArray: CKRecordValueProtocol, RecordValueSource {
     var recordValue: RecordValue { RecordValue(list: PlistContainer.members(of: self)) }
 }
-extension NSNumber: RecordValueSource {
+extension NSNumber: CKRecordValueProtocol, RecordValueSource {
     /// A double where it was made of one, else an integer.
     var recordValue: RecordValue {
         switch UInt8(bitPattern: objCType.pointee) {
@@ -131,12 +104,12 @@ extension NSNumber: RecordValueSource {
         }
     }
 }
-extension CKAsset: RecordValueSource {
+extension CKAsset: CKRecordValueProtocol, RecordValueSource {
     var recordValue: RecordValue { .asset(self) }
 }
-extension CKReference: RecordValueSource {
+extension CKReference: CKRecordValueProtocol, RecordValueSource {
     var recordValue: RecordValue { .reference(self) }
 }
-extension CLLocation: RecordValueSource {
+extension CLLocation: CKRecordValueProtocol, RecordValueSource {
     var recordValue: RecordValue { .location(self) }
 }

@@ -29,7 +29,6 @@ enum RecordValue: Sendable, Equatable {
         }
     }
 
-    /// A list of any values.
     init(list: [Any]) {
         // Not looked into: a list may contain itself.
         if list.contains(where: { PlistContainer.isArray($0) }) {

@@ -4,7 +4,7 @@ public import Foundation
 ///
 /// Immutable. What the server says of a zone (its capabilities, its share) is known on an instance that came from the
 /// server; one made here has none until it was saved.
-public final class CKRecordZone: NSObject, NSSecureCoding, NSCopying, Sendable {
+public final class CKRecordZone: NSObject, _CKImmutable, Sendable {
     /// The names of a zone and its owner.
     public typealias ID = CKRecordZoneID
 
@@ -48,11 +48,6 @@ public final class CKRecordZone: NSObject, NSSecureCoding, NSCopying, Sendable {
         "<CKRecordZone: \(zoneID.zoneName):\(zoneID.ownerName), capabilities=\(capabilities.rawValue)>"
     }
 
-    /// Itself: it cannot change.
-    public func copy(with zone: NSZone? = nil) -> Any { self }
-
-    /// Always true.
-    public static var supportsSecureCoding: Bool { true }
     /// The class's name at Apple's.
     public override class func classFallbacksForKeyedArchiver() -> [String] { ArchiveNames.fallbacks(self) }
 
@@ -92,9 +87,8 @@ public final class CKRecordZone: NSObject, NSSecureCoding, NSCopying, Sendable {
 
 /// The name of a zone and of the user who owns it: `CKRecordZone.ID`.
 ///
-/// The class stands at the top level under the name it has in Objective-C, because Foundation on Linux archives no
-/// nested classes; `CKRecordZone.ID` is the name to use. Immutable; equal when both names are.
-public final class CKRecordZoneID: NSObject, NSSecureCoding, NSCopying, Sendable {
+/// Immutable; equal when both names are.
+public final class CKRecordZoneID: NSObject, _CKImmutable, Sendable {
     /// The name of the zone, unique within its database.
     public let zoneName: String
     /// The record name of the owner's user record, or `CKCurrentUserDefaultName` for the user who asks.
@@ -125,11 +119,6 @@ public final class CKRecordZoneID: NSObject, NSSecureCoding, NSCopying, Sendable
     /// The text for logs.
     public override var description: String { "<CKRecordZoneID: zoneName=\(zoneName), ownerName=\(ownerName)>" }
 
-    /// Itself: it cannot change.
-    public func copy(with zone: NSZone? = nil) -> Any { self }
-
-    /// Always true.
-    public static var supportsSecureCoding: Bool { true }
     /// The class's name at Apple's.
     public override class func classFallbacksForKeyedArchiver() -> [String] { ArchiveNames.fallbacks(self) }
 
@@ -151,7 +140,7 @@ public final class CKRecordZoneID: NSObject, NSSecureCoding, NSCopying, Sendable
 /// A place in the changes of a zone or a database: what was fetched up to it need not be fetched again.
 ///
 /// Opaque and immutable; equal when both name the same place. Keep it in an archive between runs.
-public final class CKServerChangeToken: NSObject, NSSecureCoding, NSCopying, Sendable {
+public final class CKServerChangeToken: NSObject, _CKImmutable, Sendable {
     /// The server's text for the place (`syncToken`).
     let value: String
 
@@ -162,14 +151,9 @@ public final class CKServerChangeToken: NSObject, NSSecureCoding, NSCopying, Sen
     public override func isEqual(_ object: Any?) -> Bool { (object as? CKServerChangeToken)?.value == value }
     /// Equal for equal objects.
     public override var hash: Int { value.hashValue }
-    /// What was wrong and what to do about it.
+    /// The text for logs.
     public override var description: String { "<CKServerChangeToken: \(value)>" }
 
-    /// Itself: it cannot change.
-    public func copy(with zone: NSZone? = nil) -> Any { self }
-
-    /// Always true.
-    public static var supportsSecureCoding: Bool { true }
     /// The class's name at Apple's.
     public override class func classFallbacksForKeyedArchiver() -> [String] { ArchiveNames.fallbacks(self) }
     /// Archives the object.

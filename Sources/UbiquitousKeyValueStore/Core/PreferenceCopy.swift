@@ -90,7 +90,6 @@ struct PreferenceCopy: Hashable, Sendable {
     /// As an expected version: the key must have no value.
     static let absent = ChangeTag(incarnation: 0, sequence: 0)
 
-    /// What the app sees of a key.
     func value(_ key: PreferenceKey) -> PropertyValue? { rows[key]?.value }
 
     /// All that the app sees, in byte order of the keys.
@@ -98,7 +97,6 @@ struct PreferenceCopy: Hashable, Sendable {
         rows.compactMap { key, row in row.value.map { (key, $0) } }.sorted { $0.key < $1.key }
     }
 
-    /// Keys and bytes of what the app sees.
     var usage: PreferenceUsage {
         rows.values.reduce(into: PreferenceUsage()) { usage, row in
             guard let size = row.sizeBytes else { return }
@@ -129,7 +127,6 @@ struct PreferenceCopy: Hashable, Sendable {
     }
 }
 
-/// What a store holds.
 struct PreferenceUsage: Hashable, Sendable {
     var keys = 0
     /// The sum of the values' `sizeBytes`.
@@ -271,7 +268,6 @@ extension PreferenceCopy {
     }
 }
 
-/// Why bytes cannot be read as a copy of preferences.
 struct PreferenceCopyError: Error, Hashable, Sendable, CustomStringConvertible {
     var description: String
     /// Whether the bytes may be intact but of a later version. They must then be left as they are.

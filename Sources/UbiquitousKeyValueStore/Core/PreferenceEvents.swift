@@ -22,12 +22,11 @@ enum PreferenceEvent: Sendable {
     case woken
 }
 
-/// The outcome of a batch.
 enum PreferenceUploadAnswer: Hashable, Sendable {
     /// All writes were done: the version of each, in their order; nil for a deleted key that did not exist.
     case applied([ChangeTag?])
-    /// Nothing was done: these keys have other versions than expected.
-    case conflict([Conflict])
+    /// Nothing was done: keys have other versions than expected.
+    case conflict
     /// Nothing was done and a repeat does not help.
     case refused(PreferenceRefusal.Rule, key: PreferenceKey?, reason: String)
     /// A repeat of the batch does not help: the server does not know its id any more, or something before the server
@@ -36,14 +35,6 @@ enum PreferenceUploadAnswer: Hashable, Sendable {
     /// Whether it was done is not known, or it was not taken up: to be repeated as it is, after this time if one is
     /// given.
     case unknown(retryAfterMilliseconds: Int64?)
-
-    struct Conflict: Hashable, Sendable {
-        var key: PreferenceKey
-        /// Nil if the key has none.
-        var value: PropertyValue?
-        /// Nil if the server does not remember the key.
-        var version: ChangeTag?
-    }
 }
 
 /// Identifies a request for a page. Pages for any other than the latest request are dropped.
@@ -132,7 +123,6 @@ struct PreferenceRefusal: Hashable, Sendable {
         /// Another rule of the server's.
         case other
 
-        /// Whether the store is too full.
         var isQuota: Bool { self == .keys || self == .storeBytes || self == .valueBytes }
     }
 

@@ -1,7 +1,6 @@
 import RecordModel
 
 extension PreferenceSync {
-    /// The app set a key, or removed it.
     mutating func edited(
         _ key: PreferenceKey, _ value: PropertyValue?, isExplicit: Bool, at now: Int64,
         _ effects: inout PreferenceEffects
@@ -217,7 +216,6 @@ extension PreferenceSync {
         (firstEdit, lastEdit) = (nil, nil)
     }
 
-    /// A page of the feed.
     mutating func pageArrived(
         _ ticket: PreferenceTicket, _ page: PreferencePage, _ effects: inout PreferenceEffects
     ) {

@@ -99,12 +99,11 @@ struct PreferenceSync: Hashable, Sendable {
 
     var hasEdits: Bool { copy.rows.values.contains { $0.edit != nil } }
 
-    /// How a key stands.
-    func status(of key: PreferenceKey) -> PreferenceKeyStatus {
-        if let refusal = refusals.last(where: { $0.key == key }) { return .refused(refusal) }
+    func status(of key: PreferenceKey) -> NSUbiquitousKeyValueStore.KeyStatus {
+        if let refusal = refusals.last(where: { $0.key == key }) { return .refused(.init(refusal)) }
         guard let row = copy.rows[key] else { return .absent }
         if let edit = row.edit { return copy.isInitialSyncDone || edit.isExplicit ? .pending : .provisional }
-        if let sent = row.sent, !sent.isSuperseded { return .uploading }
+        if let sent = row.sent, !sent.isSuperseded { return .pending }
         return row.server?.value == nil ? .absent : .synced
     }
 
@@ -150,7 +149,6 @@ struct PreferenceSync: Hashable, Sendable {
         return max(from, min(firstEdit + Self.delayMilliseconds, lastEdit + Self.quietMilliseconds))
     }
 
-    /// Keeps a refusal for the status.
     mutating func refuse(_ refusal: PreferenceRefusal, _ effects: inout PreferenceEffects) {
         refusals.removeAll { $0.key == refusal.key }
         refusals.append(refusal)
@@ -187,7 +185,6 @@ struct PreferenceSync: Hashable, Sendable {
 
         mutating func succeeded() { self = Pause() }
 
-        /// An attempt begins.
         mutating func begun() { isWantedAgain = false }
 
         /// A caller wants it now: our own pause ends, and if an attempt under way fails, the next one follows at once.
@@ -197,21 +194,6 @@ struct PreferenceSync: Hashable, Sendable {
             isWantedAgain = isUnderWay
         }
     }
-}
-
-/// How a key stands between this device and the server.
-enum PreferenceKeyStatus: Hashable, Sendable {
-    /// It has no value.
-    case absent
-    /// The server has this value.
-    case synced
-    /// It is on its way, or will be.
-    case pending
-    case uploading
-    /// It was set before the first download, and loses to any value of the server's.
-    case provisional
-    /// The last write of it was refused.
-    case refused(PreferenceRefusal)
 }
 
 extension PreferenceSync {
@@ -301,11 +283,5 @@ struct PreferenceEdit: Hashable, Sendable {
     var key: PreferenceKey
     /// Nil to remove it.
     var value: PropertyValue?
-    var isExplicit: Bool
-
-    init(_ key: PreferenceKey, _ value: PropertyValue?, isExplicit: Bool = false) {
-        self.key = key
-        self.value = value
-        self.isExplicit = isExplicit
-    }
+    var isExplicit = false
 }

@@ -33,7 +33,7 @@ struct ConfiguredPreferences {
     }
 
     private var engine: PreferenceEngine {
-        PreferenceEngine(place: place, service: service, dependencies: .init { IdempotencyKeys.make() })
+        PreferenceEngine(place: place, service: service, dependencies: .init(makeBatchID: { IdempotencyKeys.make() }))
     }
 
     /// The store of the configuration in force. It follows changes of the configuration.

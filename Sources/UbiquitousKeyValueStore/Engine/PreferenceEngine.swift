@@ -11,20 +11,15 @@ import Synchronization
 final class PreferenceEngine: Sendable {
     /// What the engine uses of the world around it. Tests replace some of it.
     struct Dependencies: Sendable {
-        /// The clock and its timers.
         var clock: any PreferenceClock = SystemPreferenceClock()
         /// Writes a line to the log; standard error by default.
         var log: @Sendable (String) -> Void = { line in
             try? FileHandle.standardError.write(contentsOf: Data("NSUbiquitousKeyValueStore: \(line)\n".utf8))
         }
-        /// The limits of a store.
         var limits = PreferenceLimits()
         /// Makes the id of a batch: unique everywhere, and with the time in it.
         var makeBatchID: @Sendable () -> String
         var fault: @Sendable (PreferenceFile.Step) -> PreferenceFile.Fault? = { _ in nil }
-
-        /// The machine's clock, standard error and the standard limits.
-        init(makeBatchID: @escaping @Sendable () -> String) { self.makeBatchID = makeBatchID }
     }
 
     struct State {
@@ -78,7 +73,6 @@ final class PreferenceEngine: Sendable {
         }
     }
 
-    /// An edit that is not on disk.
     struct UnsavedEdit: Sendable {
         /// Grows with each edit: a later edit of the same key has another one.
         var number: Int
@@ -132,7 +126,6 @@ final class PreferenceEngine: Sendable {
         watchEvent.signal()
     }
 
-    /// Begins to talk to the server.
     func start() {
         enqueue(.woken)
         let task = Task { [weak self, watchEvent] in
@@ -160,7 +153,7 @@ final class PreferenceEngine: Sendable {
         task?.cancel()
         inquiry.endPause()
         watchEvent.signal()
-        waiters.fail(PreferenceEngineProblem.closed) { _ in true }
+        waiters.fail(SyncError.closed) { _ in true }
     }
 
     /// Sets the observer of changes that the app did not make. It is called on the engine's threads.
@@ -170,10 +163,8 @@ final class PreferenceEngine: Sendable {
 
     // MARK: Values
 
-    /// The value that the app sees under a key.
     func value(_ key: PreferenceKey) -> PropertyValue? { state.withLock { $0.core.copy.value(key) } }
 
-    /// All values that the app sees.
     var values: [(key: PreferenceKey, value: PropertyValue)] { state.withLock { $0.core.copy.visible } }
 
     /// Sets or removes a key. A write that breaks a limit changes nothing, and is logged and remembered.
@@ -237,7 +228,6 @@ final class PreferenceEngine: Sendable {
         await onQueue { [self] in if !state.withLock({ $0.isClosed }) { transact(event) } }
     }
 
-    /// Runs the body on the queue.
     func onQueue(_ body: @escaping @Sendable () -> Void) async {
         work.begin()
         await withCheckedContinuation { continuation in
@@ -249,7 +239,6 @@ final class PreferenceEngine: Sendable {
         work.end()
     }
 
-    /// Handles an event on the caller's thread.
     private func transact(_ event: PreferenceEvent) {
         let (effects, link) = disk.withLock { disk in
             var problem: String?
@@ -331,7 +320,6 @@ final class PreferenceEngine: Sendable {
         for notification in effects.notifications { post(notification) }
     }
 
-    /// Does what the core asks for.
     func perform(_ effects: PreferenceEffects, _ link: PreferenceLink?) {
         tell(effects)
         let reached = state.withLock { state in
@@ -366,18 +354,6 @@ final class PreferenceEngine: Sendable {
     var moment: PreferenceMoment {
         PreferenceMoment(milliseconds: dependencies.clock.now, batchID: dependencies.makeBatchID())
     }
-}
-
-/// Why a store cannot do what it is asked to do.
-enum PreferenceEngineProblem: Error, Hashable, Sendable {
-    /// The store was closed.
-    case closed
-    /// No user is signed in, or the session was refused; with the reason.
-    case notSignedIn(String)
-    /// The server cannot be reached or asks for a pause; with the reason.
-    case unavailable(String)
-    /// These writes were refused.
-    case refused([PreferenceRefusal])
 }
 
 /// A session and the account that it acts for. It is taken together with what the core asks for, so that one user's

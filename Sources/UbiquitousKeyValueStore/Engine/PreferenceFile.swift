@@ -74,9 +74,7 @@ final class PreferenceFile {
         lockDescriptor = -1
     }
 
-    /// What a look at the file found.
     enum Content {
-        /// There is no file.
         case missing
         /// The file is as this object last read or wrote it.
         case unchanged
@@ -267,16 +265,13 @@ final class PreferenceFile {
 
 // The same, with problems noted rather than thrown.
 extension PreferenceFile {
-    /// A copy to begin with.
     struct Loaded {
         var copy: PreferenceCopy
-        /// What was wrong with the file.
         var problem: String?
         /// Whether the file may be replaced.
         var isReadable: Bool
     }
 
-    /// The copy in the file, or a new one.
     func load() -> Loaded {
         let new = PreferenceCopy(device: UUID().uuidString)
         do throws(PreferenceFileError) {
@@ -321,7 +316,6 @@ extension PreferenceFile {
     }
 }
 
-/// Why the copy on disk cannot be read or written.
 struct PreferenceFileError: Error, CustomStringConvertible {
     var description: String
     /// In tests only: the process ended here.

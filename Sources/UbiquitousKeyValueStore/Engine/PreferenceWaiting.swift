@@ -2,23 +2,18 @@ import Dispatch
 import Synchronization
 
 extension PreferenceEngine {
-    /// Returns when the server's values were read to their end, now or in an earlier run.
-    /// - Throws: `PreferenceEngineProblem.notSignedIn`, `.closed`; `CancellationError`.
-    func waitForInitialSync() async throws { try await wait(for: .initialSync) }
-
-    /// Sends and fetches everything, now.
-    /// - Throws: `PreferenceEngineProblem`: why an attempt failed (it is repeated in the background), or which writes
-    ///   were refused; `CancellationError`.
-    func synchronizeNow() async throws { try await wait(for: .settled) }
-
     /// Returns when no transaction and no request is under way. Timers and the watch may still begin some.
     func idle() async { await work.idle() }
 
-    private func wait(for goal: PreferenceWaiters.Goal) async throws {
+    /// Returns when the store has reached a state; for `settled` everything is sent and fetched now.
+    /// - Throws: `SyncError`: why an attempt failed (it is repeated in the background), or which writes were refused;
+    ///   `CancellationError`.
+    func wait(for goal: PreferenceWaiters.Goal) async throws {
         let id = waiters.nextID()
         guard state.withLock({ $0.service != nil }) else {
-            throw PreferenceEngineProblem.notSignedIn(
-                "nobody is signed in, or no server is configured; preferences stay on this device")
+            throw SyncError(
+                code: .notSignedIn,
+                description: "nobody is signed in, or no server is configured; preferences stay on this device")
         }
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
@@ -26,7 +21,7 @@ extension PreferenceEngine {
                     if !state.isClosed { waiters.add(id, goal, continuation) }
                     return state.isClosed
                 }
-                if isClosed { return continuation.resume(throwing: PreferenceEngineProblem.closed) }
+                if isClosed { return continuation.resume(throwing: SyncError.closed) }
                 if Task.isCancelled { return waiters.fail(CancellationError()) { $0.id == id } }
                 if goal == .settled { inquiry.hurry() }
                 enqueue(goal == .settled ? .syncRequested : .woken)
@@ -46,13 +41,24 @@ extension PreferenceEngine {
             return (state.serviceProblem ?? "the server did not take the last request")
                 + "; the next attempt is in \((until - now + 999) / 1000) s"
         }
-        if let reason { waiters.fail(PreferenceEngineProblem.unavailable(reason), where: \.awaitsSettling) }
+        if let reason { waiters.fail(SyncError(code: .unavailable, description: reason), where: \.awaitsSettling) }
     }
+}
+
+typealias SyncError = NSUbiquitousKeyValueStore.SyncError
+
+extension SyncError {
+    static var closed: SyncError { SyncError(code: .closed, description: "the store was closed") }
 }
 
 /// The callers that wait for the store to reach a state. Any thread.
 final class PreferenceWaiters: Sendable {
-    enum Goal { case initialSync, settled }
+    enum Goal {
+        /// The server's values were read to their end, now or in an earlier run.
+        case initialSync
+        /// Everything is sent and fetched.
+        case settled
+    }
 
     struct Waiter: Sendable {
         var id: Int
@@ -65,10 +71,12 @@ final class PreferenceWaiters: Sendable {
         /// Whether the caller asked for a synchronization that has begun.
         var awaitsSettling: Bool { goal == .settled && isArmed }
 
-        /// Ends the wait; the goal is reached.
         func succeed() {
             if goal == .settled, !refusals.isEmpty {
-                continuation.resume(throwing: PreferenceEngineProblem.refused(refusals))
+                continuation.resume(
+                    throwing: SyncError(
+                        code: .refused, description: refusals.map(\.reason).joined(separator: "; "),
+                        refusals: refusals.map { .init($0) }))
             } else {
                 continuation.resume()
             }
@@ -107,7 +115,6 @@ final class PreferenceWaiters: Sendable {
         }
     }
 
-    /// Ends waits with an error.
     func fail(_ problem: any Error, where matches: (Waiter) -> Bool) {
         for waiter in state.withLock({ Self.take(from: &$0.waiters, where: matches) }) {
             waiter.continuation.resume(throwing: problem)
@@ -137,7 +144,6 @@ final class WorkCounter: Sendable {
         for idler in idlers { idler.resume() }
     }
 
-    /// Returns when nothing is under way.
     func idle() async {
         await withCheckedContinuation { continuation in
             let isIdle = state.withLock { state in
@@ -194,7 +200,6 @@ final class WatchStep: Sendable {
 
     private let state = Mutex(State())
 
-    /// Another session is in use.
     func sessionBegan(_ epoch: Int) {
         let end = state.withLock { state in
             state.epoch = epoch
@@ -259,7 +264,6 @@ protocol PreferenceClock: Sendable {
     func after(_ milliseconds: Int64, on queue: DispatchQueue, _ body: @escaping @Sendable () -> Void)
 }
 
-/// The machine's clock.
 struct SystemPreferenceClock: PreferenceClock {
     var now: Int64 { Int64(DispatchTime.now().uptimeNanoseconds / 1_000_000) }
 

@@ -25,7 +25,6 @@ protocol PreferenceService: Sendable {
     ) async throws(PreferenceServiceProblem)
 }
 
-/// Why a request failed.
 enum PreferenceServiceProblem: Error, Hashable, Sendable, CustomStringConvertible {
     /// The feed is to be read from its start.
     case tokenExpired
@@ -174,7 +173,6 @@ extension PreferenceServiceProblem {
 
 /// The server's JSON for preferences, as `docs/preferences.md` has it.
 enum PreferenceWire {
-    /// The body of `changes`.
     static func changesRequest(since token: String?) -> [UInt8] {
         JSONValue.object(token.map { [JSONValue.Member("syncToken", .string($0))] } ?? []).serialized()
     }
@@ -206,9 +204,17 @@ enum PreferenceWire {
         else { return nil }
         var changes: [PreferencePage.Change] = []
         for member in members {
-            guard let (key, value, version) = state(member), let version else { return nil }
-            guard value != nil || member["deleted"] == .bool(true) else { return nil }
-            changes.append(.init(key: key, value: value, version: version, device: member["device"]?.string))
+            guard let key = member["key"]?.string, let version = member["version"]?.string.flatMap(ChangeTag.init)
+            else { return nil }
+            var value: PropertyValue?
+            if let json = member["value"], !json.isNull {
+                value = try? PropertyValue(json: json, path: "value")
+                if value == nil { return nil }
+            } else if member["deleted"] != .bool(true) {
+                return nil
+            }
+            changes.append(
+                .init(key: PreferenceKey(key), value: value, version: version, device: member["device"]?.string))
         }
         return PreferencePage(changes: changes, token: token, isMoreComing: isMoreComing)
     }
@@ -231,14 +237,7 @@ enum PreferenceWire {
 
     /// Reads the body of a failed `set`: a conflict or a refusal; nil if it is neither.
     static func rejection(_ json: JSONValue) -> PreferenceUploadAnswer? {
-        if let members = json["conflicts"]?.array {
-            var conflicts: [PreferenceUploadAnswer.Conflict] = []
-            for member in members {
-                guard let (key, value, version) = state(member) else { return nil }
-                conflicts.append(.init(key: key, value: value, version: version))
-            }
-            return .conflict(conflicts)
-        }
+        if json["conflicts"]?.array != nil { return .conflict }
         let reason = json["reason"]?.string ?? "the server gave no reason"
         guard let limit = json["limit"]?.string else {
             // The batch's id was used for another batch, or is too old. The app is told why, as of an answer that
@@ -256,21 +255,5 @@ enum PreferenceWire {
     static func isTokenExpired(_ json: JSONValue) -> Bool {
         // A token of another store cannot be followed either.
         json["syncTokenExpired"] != nil || ErrorDetail(ofError: json) == .expiredSyncToken
-    }
-
-    /// Reads a key with its value and version; nil if a member is malformed.
-    private static func state(_ json: JSONValue) -> (key: PreferenceKey, value: PropertyValue?, version: ChangeTag?)? {
-        guard let key = json["key"]?.string else { return nil }
-        var value: PropertyValue?
-        if let member = json["value"], !member.isNull {
-            guard let read = try? PropertyValue(json: member, path: "value") else { return nil }
-            value = read
-        }
-        var version: ChangeTag?
-        if let text = json["version"]?.string {
-            guard let tag = ChangeTag(text) else { return nil }
-            version = tag
-        }
-        return (PreferenceKey(key), value, version)
     }
 }

@@ -59,7 +59,7 @@ struct ZoneChangesWalkTests {
             return
         }
         #expect(walk.next() == nil)
-        #expect(walk.errors.map(\.zone) == [zone(0), zone(1)])
+        #expect(Set(walk.errors.keys) == [zone(0), zone(1)] as Set<AnyHashable>)
     }
 
     @Test("Not all zones are asked for at once, and a zone named twice is walked once")

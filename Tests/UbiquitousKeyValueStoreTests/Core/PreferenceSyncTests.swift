@@ -167,11 +167,11 @@ struct PreferenceSyncTests {
         #expect(told == [["0", "theirs"], ["2", "mine"]])
         #expect(
             world["mine"] == nil && seen.upload?.writes.map(\.key.text) == ["small"], "there is room for the small one")
-        guard case .refused(let refusal) = world.sync.status(of: PreferenceKey("mine")) else {
+        guard case .refused = world.sync.status(of: PreferenceKey("mine")) else {
             Issue.record("not refused")
             return
         }
-        #expect(refusal.rule == .storeBytes)
+        #expect(world.sync.refusals.map(\.rule) == [.storeBytes])
     }
 
     @Test("a write that the server refuses is undone, and the rest of its batch is sent again")
@@ -208,8 +208,7 @@ struct PreferenceSyncTests {
         // It had been done, and there is a newer edit by now: what was written is the server's, what was set since is
         // kept.
         _ = world.set("a", .int64(2))
-        let conflict = PreferenceUploadAnswer.Conflict(key: PreferenceKey("a"), value: .int64(1), version: version(1))
-        let held = world.handle(.uploadAnswered(again.id, .conflict([conflict])))
+        let held = world.handle(.uploadAnswered(again.id, .conflict))
         #expect(held.notifications.isEmpty && held.upload == nil && held.fetch?.since == "t0")
         let own = PreferencePage.Change(key: PreferenceKey("a"), value: .int64(1), version: version(1), device: "one")
         let seen = world.page([own], token: "t1", since: "t0")
@@ -239,10 +238,10 @@ struct PreferenceSyncTests {
         _ = world.set("a", .int64(1))
         var batch = try #require(world.later(500).upload)
         for round in 0..<PreferenceSync.conflictsMax {
-            #expect(world.handle(.uploadAnswered(batch.id, .conflict([]))).fetch?.since == "t\(round)")
+            #expect(world.handle(.uploadAnswered(batch.id, .conflict)).fetch?.since == "t\(round)")
             batch = try #require(world.page([], token: "t\(round + 1)", since: "t\(round)").upload)
         }
-        let last = world.handle(.uploadAnswered(batch.id, .conflict([])))
+        let last = world.handle(.uploadAnswered(batch.id, .conflict))
         #expect(last.persist && last.fetch == PreferenceTicket(account: "ann", since: nil))
         let read = world.page([change("a", .int64(9), 3)], token: "r", since: nil)
         #expect(world["a"] == .int64(9) && read.notifications.count == 1 && world.sync.isSettled)
@@ -253,7 +252,7 @@ struct PreferenceSyncTests {
         var world = World()
         _ = world.set("a", .int64(1))
         let batch = try #require(world.later(500).upload)
-        let ticket = try #require(world.handle(.uploadAnswered(batch.id, .conflict([]))).fetch)
+        let ticket = try #require(world.handle(.uploadAnswered(batch.id, .conflict)).fetch)
         var other = world.sync.copy
         other.token = "t8"
         _ = world.sync.adopt(other, replaying: [], at: PreferenceMoment(milliseconds: world.now, batchID: "x"))
@@ -286,7 +285,7 @@ struct PreferenceSyncTests {
         _ = world.set("a", .int64(1))
         let lost = try #require(world.later(500).upload)
         #expect(world.handle(.edited(PreferenceKey("a"), .int64(1), isExplicit: true)).persist)
-        _ = world.handle(.uploadAnswered(lost.id, .conflict([])))
+        _ = world.handle(.uploadAnswered(lost.id, .conflict))
         let again = try #require(world.page([change("a", .int64(9), 3)], token: "t1", since: "t0").upload)
         #expect(world["a"] == .int64(1) && again.writes.map(\.expected) == [version(3)])
         _ = world.handle(.uploadAnswered(again.id, .applied([version(4)])))

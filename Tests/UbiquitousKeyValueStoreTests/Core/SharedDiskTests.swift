@@ -64,7 +64,7 @@ struct SharedDiskTests {
             names += 1
             let key = PreferenceKey(["a", "b", "c"][Int.random(in: 0..<3, using: &dice)])
             let value: PropertyValue? = dice.percent(20) ? nil : .int64(Int64(names))
-            let edit = PreferenceEdit(key, value)
+            let edit = PreferenceEdit(key: key, value: value)
             if isSaved { transact(index, .woken) }
             let effects = processes[index].core.edit(edit, at: PreferenceMoment(milliseconds: now, batchID: ""))
             if effects.persist {

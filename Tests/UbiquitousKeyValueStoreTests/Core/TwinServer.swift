@@ -46,18 +46,12 @@ struct TwinServer {
         for write in batch.writes where !(1...limits.keyBytesMax).contains(write.key.text.utf8.count) {
             return .refused(.keyBytes, key: write.key, reason: "key")
         }
-        let conflicts = batch.writes.filter { write in
+        let hasConflict = batch.writes.contains { write in
             let entry = store.entries[write.key]
             if write.expected == PreferenceCopy.absent { return entry?.value != nil }
             return entry?.version != write.expected
         }
-        if !conflicts.isEmpty {
-            return .conflict(
-                conflicts.map {
-                    let entry = store.entries[$0.key]
-                    return .init(key: $0.key, value: entry?.value, version: entry?.version)
-                })
-        }
+        if hasConflict { return .conflict }
         var after = store
         var versions: [ChangeTag?] = []
         for write in batch.writes {

@@ -24,7 +24,7 @@ struct AskingTests {
     func remembered() async throws {
         let place = PreferencePlace(folder: scratch.folder("a"))
         let engine = PreferenceEngine(
-            place: place, service: ann, dependencies: PreferenceEngine.Dependencies { UUID().uuidString })
+            place: place, service: ann, dependencies: .init(makeBatchID: { UUID().uuidString }))
         engine.resolveAccount()
         await engine.idle()
         #expect(place.rememberedAccount(of: ann.name) == "ann")

@@ -41,7 +41,7 @@ final class Device: Sendable {
         fault: @escaping @Sendable (PreferenceFile.Step) -> PreferenceFile.Fault? = { _ in nil }
     ) {
         self.clock = clock
-        var dependencies = PreferenceEngine.Dependencies { UUID().uuidString }
+        var dependencies = PreferenceEngine.Dependencies(makeBatchID: { UUID().uuidString })
         dependencies.clock = clock
         dependencies.log = { [logged] line in logged.append(line) }
         dependencies.limits = limits

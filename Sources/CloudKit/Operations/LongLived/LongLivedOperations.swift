@@ -115,7 +115,7 @@ extension CKContainer {
     public func fetchAllLongLivedOperationIDs(
         completionHandler: @escaping @Sendable ([CKOperation.ID]?, (any Error)?) -> Void
     ) {
-        Callbacks.complete({ try await self.allLongLivedOperationIDs() }, completionHandler)
+        Callbacks.complete(completionHandler) { try await self.allLongLivedOperationIDs() }
     }
 
     /// A long-lived operation; nil if it has ended or was cancelled.
@@ -124,8 +124,10 @@ extension CKContainer {
         withID operationID: CKOperation.ID,
         completionHandler: @escaping @Sendable (CKOperation?, (any Error)?) -> Void
     ) {
-        Callbacks.complete({ try await self.longLivedOperation(for: operationID) }) { result in
+        Callbacks.complete({ result in
             completionHandler((try? result.get()) ?? nil, result.failure)
+        }) {
+            try await self.longLivedOperation(for: operationID)
         }
     }
 }

@@ -17,7 +17,6 @@ struct LongLivedKeys: Codable, Hashable, Sendable {
     /// How long servers know a key and take a receipt, less an hour for their clocks.
     private static let knownMilliseconds: Int64 = 23 * 3_600_000
 
-    /// New keys.
     init(now: Int64 = WallClock.now) {
         began = now
         seed = [.random(in: .min ... .max), .random(in: .min ... .max)]
@@ -96,7 +95,6 @@ struct LongLivedStore: Sendable {
         try PrivateFile.replace(path, with: String(decoding: try JSONEncoder().encode(value), as: UTF8.self))
     }
 
-    /// Removes an operation, if it is there.
     func remove(_ id: CKOperation.ID) { try? FileManager.default.removeItem(atPath: path(id)) }
 
     private static func read(_ path: String) -> LongLivedCopy? {
@@ -187,16 +185,11 @@ struct AssetReceipts: Codable, Hashable, Sendable {
     /// Gives the assets of records their receipts, where there are any.
     func apply(to records: inout [RecordSnapshot], in scope: CKDatabase.Scope) {
         for number in records.indices {
-            var changed: [String: RecordValue] = [:]
-            for (key, value) in records[number].values where value.hasAsset {
-                let field = AssetOrigin(records[number].id, key: key, scope: scope.rawValue)
-                changed[key] = value.mapAssets { asset, index in
-                    let text = dictionaries[Place(asset, index, in: field)]
-                    let receipt = text.flatMap { try? JSONParser.parse(Array($0.utf8)) }
-                    return receipt.map { asset.with(receipt: $0) } ?? asset
-                }
+            let id = records[number].id
+            records[number].replaceAssets { asset, key, index in
+                let text = dictionaries[Place(asset, index, in: AssetOrigin(id, key: key, scope: scope.rawValue))]
+                return text.flatMap { try? JSONParser.parse(Array($0.utf8)) }.map { asset.with(receipt: $0) }
             }
-            records[number].replaceAssets(changed)
         }
     }
 }

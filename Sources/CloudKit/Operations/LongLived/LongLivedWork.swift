@@ -10,7 +10,6 @@ protocol LongLivedWork: CKDatabaseOperation {
     func decodeWork(with coder: NSCoder)
 }
 
-/// The classes that can be kept on disk.
 enum LongLivedClasses {
     private static let makers: [String: @Sendable () -> any LongLivedWork] = [
         CKModifyRecordsOperation.workName: { CKModifyRecordsOperation() },

@@ -2,15 +2,13 @@ import Foundation
 import RecordModel
 import ServiceClient
 
-/// The user's subscriptions to a database.
-struct SubscriptionService: Sendable {
-    let service: DatabaseService
-
+// The user's subscriptions to a database.
+extension DatabaseService {
     /// All of them. One that another program made and that has no form here is an error of its own.
-    func all() async throws(CKError) -> [(CKSubscription.ID, Result<CKSubscription, any Error>)] {
-        let distanceUnit = try service.distanceUnit()
+    func subscriptions() async throws(CKError) -> [(CKSubscription.ID, Result<CKSubscription, any Error>)] {
+        let distanceUnit = try distanceUnit()
         var results: [(CKSubscription.ID, Result<CKSubscription, any Error>)] = []
-        for json in try service.members("subscriptions", of: await service.read("subscriptions/list") { _ in }) {
+        for json in try members("subscriptions", of: await read("subscriptions/list") { _ in }) {
             guard let id = json["subscriptionID"]?.string else { throw .unreadable("subscriptionID") }
             results.append((id, Result { try RecordReader.subscription(json, distanceUnit) }))
         }
@@ -18,39 +16,24 @@ struct SubscriptionService: Sendable {
     }
 
     /// Subscriptions by their IDs, in the order asked for, as many in a request as it takes.
-    func named(
+    func subscriptions(
         _ ids: [CKSubscription.ID]
     ) async throws(CKError) -> [(CKSubscription.ID, Result<CKSubscription, any Error>)] {
-        try await service.inRequests(ids, lookup) { id, error in (id, .failure(error)) }
-    }
-
-    private func lookup(
-        _ ids: [CKSubscription.ID]
-    ) async throws(CKError) -> [(CKSubscription.ID, Result<CKSubscription, any Error>)] {
-        try checkCancellation()
-        let answer = try await service.read("subscriptions/lookup") { writer in
-            writer.key("subscriptions")
-            writer.array { writer in
-                for id in ids { writer.object { $0.member("subscriptionID", id) } }
-            }
-        }
-        let members = try service.members("subscriptions", of: answer)
-        guard members.count == ids.count else { throw .unreadable("subscription for each ID") }
-        let (mapping, distanceUnit) = (service.mapping, try service.distanceUnit())
-        return zip(ids, members).map { id, json in
-            if let error = mapping.item(json) { return (id, .failure(error)) }
-            return (id, Result { try RecordReader.subscription(json, distanceUnit) })
+        try await lookup("subscriptions", ids) { writer, id in
+            writer.object { $0.member("subscriptionID", id) }
+        } read: {
+            try RecordReader.subscription($0, try distanceUnit())
         }
     }
 
     /// Saves and deletes subscriptions, as many in a request as it takes.
-    func modify(
+    func modifySubscriptions(
         saving subscriptions: [CKSubscription], deleting ids: [CKSubscription.ID]
     ) async throws(CKError) -> [ModifySubscriptionResult] {
         guard Set(subscriptions.map(\.subscriptionID) + ids).count == subscriptions.count + ids.count else {
             throw CKError(.invalidArguments, reason: "a subscription is to be saved or deleted twice in one call")
         }
-        let distanceUnit = try service.distanceUnit()
+        let distanceUnit = try distanceUnit()
         var operations: [SubscriptionOperation] = []
         var refused: [ModifySubscriptionResult] = []
         for subscription in subscriptions {
@@ -62,7 +45,7 @@ struct SubscriptionService: Sendable {
             }
         }
         operations += ids.map { ($0, nil, SubscriptionWriter.delete($0)) }
-        return refused + (try await service.inRequests(operations, modify) { Self.outcome(of: $0, $1) })
+        return refused + (try await inRequests(operations, modify) { Self.outcome(of: $0, $1) })
     }
 
     /// What is saved, or the ID of what is deleted, as JSON for subscriptions/modify.
@@ -79,20 +62,14 @@ struct SubscriptionService: Sendable {
         try checkCancellation()
         var writer = JSONWriter()
         writer.object { writer in
-            writer.key("operations")
-            writer.array { writer in for operation in operations { writer.raw(operation.json) } }
+            writer.member("operations", each: operations) { $0.raw($1.json) }
         }
-        let members = try service.members(
-            "subscriptions", of: await service.write("subscriptions/modify", writer.bytes))
-        guard members.count == operations.count else { throw .unreadable("subscription for each operation") }
-        let mapping = service.mapping
+        let answer = try await write("subscriptions/modify", writer.bytes)
+        let members = try members(
+            "subscriptions", of: answer, count: operations.count, "subscription for each operation")
+        let mapping = mapping
         return zip(operations, members).map { Self.outcome(of: $0, mapping.subscription($1)) }
     }
-}
-
-extension DatabaseService {
-    /// The user's subscriptions to it.
-    var subscriptions: SubscriptionService { SubscriptionService(service: self) }
 }
 
 /// Writes operations of subscriptions/modify.
@@ -129,10 +106,7 @@ private enum SubscriptionWriter {
         switch subscription {
         case let subscription as CKQuerySubscription:
             writer.member("subscriptionType", "query")
-            if let zone = subscription.zoneID {
-                writer.key("zoneID")
-                writer.zoneID(of: zone)
-            }
+            if let zone = subscription.zoneID { writer.member("zoneID", zone) }
             if let query { writer.member("query", query) }
             let options = subscription.querySubscriptionOptions
             writer.key("firesOn")
@@ -144,8 +118,7 @@ private enum SubscriptionWriter {
             writer.member("firesOnce", options.contains(.firesOnce))
         case let subscription as CKRecordZoneSubscription:
             writer.member("subscriptionType", "zone")
-            writer.key("zoneID")
-            writer.zoneID(of: subscription.zoneID)
+            writer.member("zoneID", subscription.zoneID)
             if let type = subscription.recordType { writer.member("recordType", type) }
         default:
             writer.member("subscriptionType", "database")
@@ -199,7 +172,6 @@ extension RecordReader {
 }
 
 extension CKNotificationInfo {
-    /// As the server takes it.
     var json: JSONValue {
         var members: [JSONValue.Member] = []
         func add(_ key: String, _ text: String?) { if let text { members.append(.init(key, .string(text))) } }
@@ -228,7 +200,6 @@ extension CKNotificationInfo {
         return .object(members)
     }
 
-    /// As the server gives it.
     convenience init(_ json: JSONValue) {
         func names(_ key: String) -> [String]? { json[key]?.array?.compactMap(\.string) }
         func flag(_ key: String) -> Bool { json[key] == .bool(true) }
