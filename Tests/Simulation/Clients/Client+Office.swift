@@ -2,6 +2,7 @@ import Admission
 import Cluster
 import Directory
 import RecordModel
+import RecordStore
 import Service
 import Wire
 
