@@ -178,6 +178,7 @@ package final class Applier: Sendable {
     private func applyKnown(
         _ entries: [Entry], completions: [Int: Completion], report: (Progress) -> Void
     ) throws {
+        // Without those who were answered.
         var (rest, waiting) = (entries, completions)
         var tooOld: BuildTooOld?
         while !rest.isEmpty {
@@ -186,7 +187,7 @@ package final class Applier: Sendable {
             let count: Int
             do {
                 count = try settings.timers.apply.time {
-                    try apply(oneTransaction(of: known), completions: waiting)
+                    try apply(oneTransaction(of: known), completions: &waiting)
                 }
             } catch let error as BuildTooOld {
                 machine.didRollBack()
@@ -216,6 +217,7 @@ package final class Applier: Sendable {
     ) -> [Int: Completion] {
         var rest: [Int: Completion] = [:]
         for (position, completion) in completions where position >= offset { rest[position - offset] = completion }
+        precondition(rest.count == completions.count, "group \(group): who waits for an applied entry is not answered")
         state.withLock { state in
             guard case .entries? = state.items.first else { return }
             state.items[0] = .entries(entries, completions: rest)
@@ -225,7 +227,7 @@ package final class Applier: Sendable {
 
     /// Applies entries in one transaction, which ends early where it has changed too many rows.
     /// - Returns: how many were applied, one at least.
-    private func apply(_ entries: [Entry], completions: [Int: Completion]) throws -> Int {
+    private func apply(_ entries: [Entry], completions: inout [Int: Completion]) throws -> Int {
         try Self.check(entries, of: group)
         let (outcomes, level) = try database.write { db in
             // A transaction that failed while it was being ended may have been kept; and nothing may ever be left out.
@@ -251,7 +253,8 @@ package final class Applier: Sendable {
         if state.withLock(\.isUnsure) { try readAgain() } else { machine.didCommit() }
         // In the order of the log, so that a simulated run repeats.
         for (position, outcome) in outcomes.enumerated() {
-            completions[position]?(outcome.map { .success($0) } ?? .failure(.outcomeUnknown("applied before")))
+            let completion = completions.removeValue(forKey: position)
+            completion?(outcome.map { .success($0) } ?? .failure(.outcomeUnknown("applied before")))
         }
         return outcomes.count
     }

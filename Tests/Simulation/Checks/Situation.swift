@@ -113,6 +113,12 @@ package enum Situation: String, Sendable, CaseIterable, Codable {
     case reusedKey
     /// A job took away what went with a deleted record in a default zone.
     case laterCascade
+    /// What referred to a deleted record stayed, as who deleted that may not delete it.
+    case sparedByCascade
+    /// A user's own record was not changed, as it must not be.
+    case refusedProfile
+    /// A container was reset, and the feed of a database asked for by a token from before.
+    case resetDatabase
     /// A query in descending order for one of several values took several pages.
     case descendingRanges
     /// A page of a query or a feed ended before it was full.
@@ -128,7 +134,7 @@ package enum Situation: String, Sendable, CaseIterable, Codable {
         case .tornWrite, .judgedTime, .secondLoss, .snapshotWithEffects, .readUnderDeposedLeader,
             .readThroughPeer, .filledStore, .forgottenDeletions, .purgedContainer, .strayAsked, .filledKeys,
             .signedIn, .endedWithZone, .handedOut, .savedTooLate, .keptFile, .copiedFile, .refusedReceipt,
-            .suspendedLeader, .judgedDatabase, .descendingRanges, .laterCascade:
+            .suspendedLeader, .judgedDatabase, .descendingRanges, .laterCascade, .resetDatabase:
             20
         default: 100
         }

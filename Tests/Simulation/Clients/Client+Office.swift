@@ -2,6 +2,7 @@ import Admission
 import Cluster
 import Directory
 import RecordModel
+import RecordStore
 import Service
 import Wire
 
@@ -39,6 +40,7 @@ extension Client {
             }
             await inspectOffice()
             for _ in 0..<world.random(0...3) { await knock() }
+            if world.chance(5) { await resetDatabase() }
             if world.chance(35) { await signInByPassword() }
         }
     }
@@ -117,6 +119,42 @@ extension Client {
     func readBackOffice() async {
         guard office.isMade else { return }
         for _ in nodes where office.isMade { await inspectOffice(triesMax: 5) }
+        if office.isMade { await resetDatabase() }
+    }
+
+    /// Has the container reset: of a database that had a zone nothing is left then, and its token is not followed.
+    private func resetDatabase() async {
+        guard office.deleted == nil, let version = office.schemas[.development]?.version else { return }
+        let owner = Workbook.Person("_resident")
+        let database = DatabaseKey(
+            container: office.container, environment: .development, scope: .private, owner: "_resident")
+        let form = Array(#"{"operations":[{"operationType":"create","zone":{"zoneID":{"zoneName":"home"}}}]}"#.utf8)
+        let made = await ask(as: owner, of: database) { visit, request throws(RequestFailure) in
+            let operation = try ZonesModifyRequest(sent: form).operations[0]
+            return try await Zones(visit.service, request).modify(operation, number: 0)
+        }
+        guard case .answered = made, case .answered(let page, _) = await databaseFeed(database, after: nil),
+            await perform(resetStep(expectedVersion: version))
+        else { return }
+        switch await databaseFeed(database, after: page.token) {
+        case .failed(let failure) where failure.error.reason.hasPrefix("client knowledge differs"):
+            world.met(.resetDatabase)
+        case .failed(let failure): misjudged("a token from before the reset is refused: \(failure.error)")
+        case .answered(let page, _): misjudged("a token from before the reset is followed to \(page)")
+        case .nothing: break
+        }
+        let listed = await ask(as: owner, of: database) { visit, request throws(RequestFailure) in
+            try await Zones(visit.service, request).list()
+        }
+        if case .answered(let zones, _) = listed, zones.contains(where: { $0.name == "home" }) {
+            misjudged("after the reset there is \(zones)")
+        }
+    }
+
+    private func databaseFeed(_ database: DatabaseKey, after token: String?) async -> Asked<ChangeFeeds.DatabasePage> {
+        await ask(as: Workbook.Person(database.owner), of: database) { visit, request throws(RequestFailure) in
+            try await ChangeFeeds(visit.service, request).database(after: token, limit: 9)
+        }
     }
 
     // MARK: Steps

@@ -103,19 +103,21 @@ extension Client {
         if world.chance(15) {
             let current = office.schemas[.development]?.version ?? 0
             let wanted = isWrong ? current + 1 : current
-            return step(
-                .resetDevelopment(container: office.container, expectedVersion: wanted), isWrong ? .conflict : nil
-            ) { office in
-                if let production = office.schemas[.production]?.schema {
-                    office.set(production, in: .development, isReset: true)
-                }
-            }
+            return resetStep(expectedVersion: wanted, isWrong ? .conflict : nil)
         }
         let roles = (0..<3).filter { _ in world.chance(60) }.map { "r\($0)" }
         let schema = Schema(roles: Schema.initial.roles + roles, types: Schema.initial.types)
         let command = DirectoryCommand.setSchema(
             office.key(environment), expectedVersion: isWrong ? version + 1 : version, schema)
         return step(command, isWrong ? .conflict : nil) { $0.set(schema, in: environment) }
+    }
+
+    func resetStep(expectedVersion: UInt64, _ refusal: ErrorCode? = nil) -> OfficeStep {
+        step(.resetDevelopment(container: office.container, expectedVersion: expectedVersion), refusal) { office in
+            if let production = office.schemas[.production]?.schema {
+                office.set(production, in: .development, isReset: true)
+            }
+        }
     }
 
     func limitStep() -> OfficeStep {

@@ -16,7 +16,7 @@ extension Client {
     }
 
     private func useWorkbook(_ place: Int) async {
-        switch world.random(0...29) {
+        switch world.random(0...31) {
         case 0..<12: await changeSome(place)
         case 12..<14: await lookUpEntries(place)
         case 14..<20: await queryEntries(place)
@@ -26,12 +26,16 @@ extension Client {
         case 25: await followWorkbook()
         case 26: await lookUpEarlier(place)
         case 27: await askInVain(place)
+        case 28: await deleteBesideOthers()
+        case 29: await writeProfile()
         default: await remakeWorkbookZones()
         }
     }
 
     /// Looks at the workbook in every way there is.
     func readBackWorkbook() async {
+        await deleteBesideOthers()
+        for _ in 0..<2 { await writeProfile() }
         for place in 0..<4 {
             guard let book = workbook, book.zones[place].isThere else { continue }
             for _ in 0..<3 where await settle(place, triesMax: Self.patience) { await changeSome(place) }
@@ -133,12 +137,10 @@ extension Client {
     func changeSome(_ place: Int) async {
         guard let book = workbook, book.zones[place].isThere else { return }
         let person = book.zones[place].isPublic ? world.pick(book.people) : book.owner
-        let (operations, isAtomic) = (newOperations(place, book), world.chance(60))
-        let body = book.body(operations, in: book.zones[place], isAtomic: isAtomic)
-        let judged = book.judge(operations, by: person, in: place, isAtomic: isAtomic)
-        let identity = Visit.Identity(key: newKey(), body: body)
-        guard let saved = await change(place, person, judged, identity) else { return }
-        workbook?.zones[place] = saved
+        let operations = newOperations(place, book)
+        guard
+            let (judged, saved, identity) = await make(operations, by: person, in: place, isAtomic: world.chance(60))
+        else { return }
         if judged.items.contains(where: {
             if case .failed(.validatingReferenceError, _, _) = $0 { true } else { false }
         }) {
@@ -153,6 +155,20 @@ extension Client {
             _ = await change(place, person, judged, identity, isRepeat: true, now: saved)
         default: break
         }
+    }
+
+    /// Has operations done.
+    /// - Returns: what was to come of them, the zone afterwards, and under which key they were sent; nil as of `change`.
+    func make(
+        _ operations: [Workbook.Operation], by person: Workbook.Person, in place: Int, isAtomic: Bool = false
+    ) async -> (Workbook.Judged, Workbook.Zone, Visit.Identity)? {
+        guard let book = workbook else { return nil }
+        let judged = book.judge(operations, by: person, in: place, isAtomic: isAtomic)
+        let body = book.body(operations, in: book.zones[place], isAtomic: isAtomic)
+        let identity = Visit.Identity(key: newKey(), body: body)
+        guard let saved = await change(place, person, judged, identity) else { return nil }
+        workbook?.zones[place] = saved
+        return (judged, saved, identity)
     }
 
     /// - Parameters:

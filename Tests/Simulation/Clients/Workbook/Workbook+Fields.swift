@@ -36,10 +36,12 @@ extension Workbook {
     static let fieldNames = fieldDefinitions.map(\.name).filter { !$0.hasPrefix("___") && $0 != rank } + [parent]
 
     static let types = Dictionary(uniqueKeysWithValues: fieldDefinitions.map { ($0.name, $0.type) })
-    static let places = [(0.0, 0.0), (0, 1), (0, 3), (2, 0), (10, 10)].map { Location(latitude: $0, longitude: $1) }
+    static let places = [(0.0, 0.0), (0, 1), (0, 3), (2, 0), (10, 10), (-3, -2)].map {
+        Location(latitude: $0, longitude: $1)
+    }
     /// Metres that no two of the places are about apart.
     static let distances = [50_000.0, 150_000, 300_000, 1_000_000]
-    static let words = ["red", "reddish", "blue", "sky"]
+    static let words = ["red", "reddish", "rust", "blue", "sky"]
     static let members = ["x", "xy", "y", "z"]
 
     /// A record's own number, by which those are ordered that are equal otherwise.
@@ -55,9 +57,9 @@ extension Workbook {
         func pick<Value>(_ values: [Value]) -> Value { world.pick(values) }
         switch field {
         case Self.rank: return .int64(Int64(world.random(0...70)))
-        case "number": return .int64(pick([-5, 0, 1, 2, .max]))
-        case "size": return .double(pick([-1.5, 0, 0.25, 2, 1e9]))
-        case "day": return .timestamp(pick([-1, 0, 1_000, 1_700_000_000_000]))
+        case "number": return .int64(pick([.min, -5, 0, 1, 2, .max]))
+        case "size": return .double(pick([-250, -1.5, -0.0, 0, 0.25, 2, 1e9]))
+        case "day": return .timestamp(pick([-1_000, -1, 0, 1_000, 1_700_000_000_000]))
         case "label": return .string(pick(Self.words + ["Red sky"]))
         case "text": return .string([pick(Self.words), pick(Self.words).uppercased()].joined(separator: ", "))
         case "data": return .bytes(pick([[], [0], [0, 255], [1]]))

@@ -19,6 +19,15 @@ extension Workbook {
     /// A query of any kind.
     func newQuery(in zone: Zone, _ world: World) -> Query {
         var query = Query()
+        if world.chance(15) {
+            // Many have this maker, and few a value in the range: pages may begin one way and go on another.
+            let user = world.pick(people.prefix(zone.isPublic ? 3 : 1).map(\.caller.stampName))
+            let maker = FieldValue.reference(Reference(recordName: user))
+            query.filters = [
+                Filter(field: "___createdBy", comparator: .equals, value: maker), newComparison(in: zone, world),
+            ]
+            return query
+        }
         for _ in 0..<world.pick([0, 1, 1, 1, 2, 3]) { query.filters.append(newFilter(in: zone, world)) }
         for _ in 0..<world.pick([0, 0, 1, 1, 2]) {
             let field = world.pick([
@@ -46,12 +55,7 @@ extension Workbook {
             let field = world.pick(single)
             let value = list(field, in: zone, world)
             return Filter(field: field, comparator: world.pick([.in, .in, .notIn]), value: value)
-        case 4..<6:
-            let field = world.pick(Self.ordered)
-            let comparators: [RecordModel.Comparator] = [
-                .lessThan, .lessThanOrEquals, .greaterThan, .greaterThanOrEquals,
-            ]
-            return Filter(field: field, comparator: world.pick(comparators), value: wanted(field, in: zone, world))
+        case 4..<6: return newComparison(in: zone, world)
         case 6:
             return Filter(
                 field: "label", comparator: world.pick([.beginsWith, .notBeginsWith]),
@@ -61,12 +65,30 @@ extension Workbook {
                 field: Self.place, comparator: .near, value: .location(world.pick(Self.places)),
                 distance: world.pick(Self.distances))
         case 8:
-            let text = ["RED", "redd*", "sky", "blue sky", "r* blue", "none"]
             return Filter(
                 field: world.pick(["label", "text", nil]),
-                comparator: world.pick([.containsAllTokens, .containsAnyTokens]), value: .string(world.pick(text)))
+                comparator: world.pick([.containsAllTokens, .containsAnyTokens]), value: .string(newWords(world)))
         default: return newListFilter(in: zone, world)
         }
+    }
+
+    private func newComparison(in zone: Zone, _ world: World) -> Filter {
+        let field = world.pick(Self.ordered)
+        let comparators: [RecordModel.Comparator] = [
+            .lessThan, .lessThanOrEquals, .greaterThan, .greaterThanOrEquals,
+        ]
+        return Filter(field: field, comparator: world.pick(comparators), value: wanted(field, in: zone, world))
+    }
+
+    /// Words to look for, of which one often begins another.
+    private func newWords(_ world: World) -> String {
+        let most = world.pick(Self.words + ["none"])
+        let words = (0..<world.pick([1, 2, 2, 3])).map { _ -> String in
+            let word = world.chance(50) ? most : world.pick(Self.words)
+            return world.chance(50) ? word.prefix(world.random(1...word.count)) + "*" : word
+        }
+        let text = words.joined(separator: " ")
+        return world.chance(20) ? text.uppercased() : text
     }
 
     /// Fields whose values have an order.

@@ -88,6 +88,8 @@ struct Workbook: Sendable {
     let people: [Person]
     /// Two custom ones, and the default zones of the private and of the public database.
     var zones: [Zone]
+    /// The tags of users' own records, by user.
+    var profiles: [String: ChangeTag] = [:]
     /// Of the private database.
     var databaseToken: String?
     /// Whether its feed is followed from the beginning: then it may tell of zones that were deleted before.
