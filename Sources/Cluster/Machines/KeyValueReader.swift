@@ -2,6 +2,7 @@ import Directory
 import GRDB
 import KeyValueStore
 import RecordModel
+import RecordStore
 
 /// Reads of the key-value sidecar, as the JSON that the edge passes on.
 struct KeyValueReader {
@@ -12,7 +13,7 @@ struct KeyValueReader {
     ///
     /// A value is at most 7 MB of JSON: 1 MB of text whose every byte is escaped by six, and 10,000 members. So every
     /// page fits a frame between nodes.
-    static let pageBytesMax = 2 << 20
+    let pageBytesMax = min(2 << 20, QueryTuning.current.answerBytesMax)
     /// Bytes of JSON of the values that `get` was asked for, if they are several.
     static let getBytesMax = 6 << 20
 
@@ -45,7 +46,7 @@ struct KeyValueReader {
     }
 
     private func list(_ store: StoreKey, after: String?, in db: Database) throws -> ReadAnswer {
-        var page = JSONPage(bytesMax: Self.pageBytesMax)
+        var page = JSONPage(bytesMax: pageBytesMax)
         let list = try KeyValueTables.list(store, after: after, in: db) { entry in
             page.take { write(entry, to: &$0) }
         }
@@ -74,7 +75,7 @@ struct KeyValueReader {
     private func changes(
         of store: StoreKey, since: String?, limit: Int, _ secret: ClusterSecret?, in db: Database
     ) throws -> ReadAnswer {
-        var rendered = JSONPage(bytesMax: Self.pageBytesMax)
+        var rendered = JSONPage(bytesMax: pageBytesMax)
         let feed = try KeyValueTables.changes(of: store, since: since, limit: limit, in: db) { change in
             rendered.take { write(change, to: &$0) }
         }

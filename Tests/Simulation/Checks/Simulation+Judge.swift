@@ -40,6 +40,7 @@ extension Simulation {
         if world.chance(30) { restartForTokens() }
         readBack { await $0.tryKeptTokens() }
         readBack { await $0.tryReusedSessions() }
+        readBack { await $0.tryEndedSessions() }
         if world.chance(40) { readBack { await $0.shareSession() } }
         breakEffects()
         for client in clients { readBack(by: client) { await $0.readBackWatchbook() } }

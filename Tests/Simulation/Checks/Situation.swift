@@ -42,6 +42,8 @@ package enum Situation: String, Sendable, CaseIterable, Codable {
     case filledKeys
     /// A batch of preferences came once more.
     case repeatedBatch
+    /// Devices that waited for changes of preferences heard of one.
+    case heardOfChange
     /// A store of preferences was read for the first time in more than one page.
     case firstReadInPages
     /// A feed of preferences was asked for after deletions that are forgotten.
@@ -56,6 +58,10 @@ package enum Situation: String, Sendable, CaseIterable, Codable {
     case purgedContainer
     /// Somebody signed in by a password.
     case signedIn
+    /// Somebody began a session as all sessions of the account ended.
+    case signedInMeanwhile
+    /// Something changed between the head of a request and its body.
+    case lateBody
     /// The time of a command was judged while one clock alone was wrong.
     case judgedTime
     /// Data of a node was lost a second time.
@@ -133,8 +139,8 @@ package enum Situation: String, Sendable, CaseIterable, Codable {
         case .failedRead: 10
         case .tornWrite, .judgedTime, .secondLoss, .snapshotWithEffects, .readUnderDeposedLeader,
             .readThroughPeer, .filledStore, .forgottenDeletions, .purgedContainer, .strayAsked, .filledKeys,
-            .signedIn, .endedWithZone, .handedOut, .savedTooLate, .keptFile, .copiedFile, .refusedReceipt,
-            .suspendedLeader, .judgedDatabase, .descendingRanges, .laterCascade, .resetDatabase:
+            .signedIn, .signedInMeanwhile, .lateBody, .endedWithZone, .handedOut, .savedTooLate, .keptFile, .copiedFile,
+            .refusedReceipt, .suspendedLeader, .judgedDatabase, .descendingRanges, .laterCascade, .resetDatabase:
             20
         default: 100
         }

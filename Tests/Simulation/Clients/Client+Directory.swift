@@ -124,7 +124,52 @@ extension Client {
             try await visit.end(session: id)
         }
         guard case .answered(.done, _) = ended else { return }
+        recorder.endedSessions.append(session)
         await requireEnd(of: session)
+    }
+
+    /// Begins a session, uses it at a node that has it in memory then, and ends it while that node is cut off, for so
+    /// long that the others' logs have let its end go: the node learns of it by a snapshot, and does not take it.
+    func endSessionFarAway() async {
+        let id = "far-\(newValue())"
+        guard await settle([.createToken(Place.session(id, Place.accounts[0]))]) else { return }
+        let look: @Sendable (Visit) async throws(RequestFailure) -> Bool = { visit throws(RequestFailure) in
+            try await visit.enter { _ throws(RequestFailure) in true }
+        }
+        let present = nodes.filter { $0.running != nil }.shuffled(using: &world.generator)
+        guard present.count > 2, recorder.mayDisturb(40 * World.second) else { return }
+        let (away, network) = (present[0], present[0].network)
+        let session = UserSession(id)
+        guard case .value = await ServerCall.make(to: away, as: session, recorder, look) else { return }
+        network.isolate(away.number)
+        goTo(present[1].number)
+        let ended = await ask(repeats: false, triesMax: 3) { visit throws(RequestFailure) in
+            try await visit.end(session: id)
+        }
+        let end = world.now + 20 * World.second
+        padding = 2_000
+        for _ in 0..<24 where world.now < end && !isEnding { await save() }
+        padding = 0
+        network.heal()
+        guard case .answered(.done, _) = ended else { return }
+        recorder.endedSessions.append(session)
+        // What it does not know yet, it does not rely on.
+        for _ in 0..<20 {
+            switch await ServerCall.make(to: away, as: session, recorder, look) {
+            case .value:
+                return recorder.violated(
+                    "client \(number): node \(away.number), which was away, takes session \(id), which has ended")
+            case .failed: return
+            case .refused, .unknown: await sleep(500 * World.millisecond)
+            }
+        }
+    }
+
+    /// Sessions that ended are taken by no node, however it learnt of that.
+    func tryEndedSessions() async {
+        for session in recorder.endedSessions.shuffled(using: &world.generator).prefix(12) {
+            await requireEnd(of: session)
+        }
     }
 
     /// Asks all nodes at the same moment whether one of them takes a session that was ended.

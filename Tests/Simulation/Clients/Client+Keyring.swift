@@ -7,7 +7,7 @@ import Wire
 
 // What a client does with preferences that nobody else writes: each answer is held against what it must be.
 extension Client {
-    private static let ringNames =
+    static let ringNames =
         ["a", "A", "b", "\u{E9}", "e\u{301}", "z\u{0}", "zz"] + [String(repeating: "k", count: 64)]
     /// Of a store that comes near to as many keys as there may be.
     private static let wideNames = (0..<1_100).map { "w\($0)" }
@@ -17,23 +17,21 @@ extension Client {
     func newKeyring() -> Keyring {
         keyringSerial += 1
         let isWide = nodes[0].options.hasWideStore && number == 2 && keyringSerial < 3
-        let user = "_keyring\(number)x\(keyringSerial)"
         return Keyring(
-            StoreKey(
-                container: Place.container, environment: world.chance(50) ? .development : .production, user: user),
-            isWide: isWide)
+            of: "keyring\(number)x\(keyringSerial)", in: world.chance(65) ? .development : .production, isWide: isWide)
     }
 
     func useKeyring() async {
         if keyring.store.user.isEmpty { keyring = newKeyring() }
         for _ in 0..<world.random(2...6) where !isEnding {
-            switch world.random(0...19) {
+            switch world.random(0...20) {
             case 0..<8: await writeKeyring()
             case 8..<11: await repeatKeyring()
             case 11..<16: await followKeyring(pagesMax: world.random(1...4))
-            case 16: await listKeyring()
+            case 16: await listKeyring(pagesMax: 3)
             case 17: await getFromKeyring()
             case 18: await countKeyring()
+            case 19: await awaitKeyring(changes: world.random(2...4))
             default: await misuseKeyring()
             }
         }
@@ -42,17 +40,18 @@ extension Client {
     /// Reads all of it in every way there is.
     func readBackKeyring() async {
         if keyring.batches == 0 { return }
-        await listKeyring()
+        await listKeyring(pagesMax: 40)
         await countKeyring()
         let bookmarks = keyring.bookmarks
         for bookmark in bookmarks + [keyring.beginning] { await follow(bookmark, limit: 2_000, pagesMax: 9) }
         let store = keyring.store
         // A key that was forgotten meanwhile ends the store.
         for batch in keyring.past where keyring.store == store { await repeatBatch(batch) }
+        if number < 3 { await awaitKeyring(changes: 8) }
     }
 
     /// What an answer is not as it must be ends the store, too: one fault is told once.
-    private func misled(_ text: String) {
+    func misled(_ text: String) {
         recorder.violated("client \(number): preferences of \(keyring.store.user): \(text)")
         keyring = newKeyring()
     }
@@ -110,7 +109,7 @@ extension Client {
         }
     }
 
-    private func keyringValue() -> PropertyValue {
+    func keyringValue() -> PropertyValue {
         switch world.random(0...9) {
         case 0: .string("")
         case 1: .int64(world.chance(50) ? .min : Int64(world.random(0...1_000)))
@@ -128,7 +127,7 @@ extension Client {
     }
 
     /// Sends a batch, until what became of it is known.
-    private func send(_ batch: Keyring.Batch) async {
+    func send(_ batch: Keyring.Batch) async {
         let begin = millisecondsNow
         let answer = await ask(batch)
         guard let text = told(answer, batch) else { return }
@@ -303,6 +302,9 @@ extension Client {
             keyring.bookmarks.removeAll { $0.token == bookmark.token }
         case .answered(let found, _):
             var page = keyring.page(after: bookmark, limit: limit)
+            if endsEarly(found.changes, of: page.rows.count) {
+                page = keyring.page(after: bookmark, limit: found.changes)
+            }
             guard !keyring.isTooOld(bookmark), let token = found.cursor,
                 let rows = judge(found.bytes, "changes", are: page.rows, what)
             else {
@@ -327,17 +329,11 @@ extension Client {
         guard let answer = try? JSONParser.parse(bytes), let elements = answer[member]?.array else { return nil }
         var texts: [String] = []
         for element in elements {
-            guard let key = element["key"]?.string, let modified = element["modified"]?.integer else { return nil }
-            var value: PropertyValue?
-            if let json = element["value"] {
-                value = try? PropertyValue(json: json, path: "")
-                if value == nil { return nil }
-            } else if member == "values" || element["deleted"]?.bool != true {
-                return nil
-            }
-            texts.append(
-                "\(key.bytesText) = \(value.map { $0.bytesText } ?? "nothing") at \(element["version"]?.string ?? "")"
-                    + " by \(element["device"]?.string ?? "-")")
+            guard let found = KeyringElement(element), let modified = element["modified"]?.integer,
+                found.hasValue || member != "values"
+            else { return nil }
+            texts.append(found.text)
+            let key = found.key
             guard let row = keyring.row(key) else { continue }
             if let fault = keyring.note(modified, of: row, areClocksRight: areClocksAlwaysRight) {
                 misled("\(what): \(fault)")
@@ -349,18 +345,46 @@ extension Client {
         return keyring.store == store ? answer : nil
     }
 
-    private func listKeyring() async {
-        let after = world.chance(50) ? nil : world.pick(Self.ringNames)
+    /// Lists the store page by page.
+    private func listKeyring(pagesMax: Int) async {
+        var after = world.chance(50) ? nil : world.pick(Self.ringNames)
+        var pages = 0
+        while pages < pagesMax, let next = await listKeyring(after: after) {
+            (after, pages) = (next, pages + 1)
+        }
+    }
+
+    /// - Returns: where the list goes on; nil where it ends.
+    private func listKeyring(after: String?) async -> String? {
         let answer = await read { preferences, deadline throws(RequestFailure) in
             try await preferences.list(after: after, by: deadline)
         }
-        guard case .answered(let bytes, _) = answer else { return refused(answer, "the list") }
-        let rows = keyring.live.filter { row in
+        guard case .answered(let bytes, _) = answer else {
+            refused(answer, "the list")
+            return nil
+        }
+        var rows = keyring.live.filter { row in
             after.map { $0.utf8.lexicographicallyPrecedes(row.key.utf8) } ?? true
         }
-        guard let list = judge(bytes, "values", are: rows, "the list after \(after ?? "nothing")") else { return }
+        let count = (try? JSONParser.parse(bytes))?["values"]?.array?.count ?? 0
+        let isPart = endsEarly(count, of: rows.count)
+        if isPart { rows = Array(rows.prefix(count)) }
+        let what = "the list after \(after ?? "nothing")"
+        guard let list = judge(bytes, "values", are: rows, what) else { return nil }
+        let store = keyring.store
         judgeUsage(list["usage"])
-        if list["after"] != nil { misled("the list says that it goes on") }
+        guard keyring.store == store else { return nil }
+        let next = list["after"]?.string
+        if next?.bytesText == (isPart ? rows.last?.key.bytesText : nil) { return next }
+        misled("\(what) says that it goes on after \(next ?? "nothing")")
+        return nil
+    }
+
+    /// Whether a page may end before it is full, as its bytes are bounded.
+    private func endsEarly(_ count: Int, of rows: Int) -> Bool {
+        guard nodes[0].options.hasSmallPages, count > 0, count < rows else { return false }
+        world.met(.endedPage)
+        return true
     }
 
     private func getFromKeyring() async {

@@ -30,22 +30,29 @@ extension Client {
     func useOffice() async {
         // Builds of before do not know all of these commands.
         if nodes[0].options.isUpgraded { return }
-        guard office.isMade else { return await makeOffice() }
+        if !office.isMade { await makeOffice() }
         for _ in 0..<world.random(2...5) where !isEnding && office.isMade {
-            let step = nextStep()
-            guard await perform(step) else { return }
-            if office.isPurged {
-                purgedOffices.append(office)
-                return leaveOffice()
-            }
+            guard await take(nextStep()) else { return }
             await inspectOffice()
-            for _ in 0..<world.random(0...3) { await knock() }
+            for _ in 0..<world.random(0...2) { await knock() }
+            if world.chance(35) { await knockSlowly() }
             if world.chance(5) { await resetDatabase() }
-            if world.chance(35) { await signInByPassword() }
+            if world.chance(25) { await signInByPassword() }
+            if world.chance(25) { await signInMeanwhile() }
         }
     }
 
-    private func leaveOffice() {
+    /// Has a command done, which may be the end of the office.
+    /// - Returns: whether the office goes on, and it is known what came of the command.
+    func take(_ step: OfficeStep) async -> Bool {
+        guard await perform(step) else { return false }
+        if !office.isPurged { return true }
+        purgedOffices.append(office)
+        leaveOffice()
+        return false
+    }
+
+    func leaveOffice() {
         officeSerial += 1
         office = Office(client: number, serial: officeSerial)
     }
@@ -59,8 +66,10 @@ extension Client {
         var step = OfficeStep(
             command: .createContainer(name: office.container, time: Self.officeTime), after: office)
         step.after.isMade = true
+        step.after.isShortLived = mayDeleteOffice && world.chance(50)
         guard await perform(step) else { return leaveOffice() }
         office.keeper = await keep()
+        if let keeper = office.keeper { office.keeperToken = await follow(office.store, since: nil, to: keeper) }
         // Somebody to begin with.
         for _ in 0..<2 where office.isMade {
             guard await perform(newUser()), await perform(newToken()) else { return }
@@ -159,8 +168,12 @@ extension Client {
 
     // MARK: Steps
 
+    /// A clock that is ahead by a week may purge what was deleted.
+    private var mayDeleteOffice: Bool { nodes[0].options.wrongDaysPercent == 0 && !nodes[0].options.hasLongDay }
+
     func nextStep() -> OfficeStep {
         if office.deleted != nil { return stepOfDeleted() }
+        if office.isShortLived, world.chance(30) { return deletionStep() }
         return switch world.random(0...35) {
         case 0..<3: newUser()
         case 3..<6: changedUser()
@@ -177,8 +190,7 @@ extension Client {
         case 28..<30: relabelStep()
         case 30..<32: teamStep()
         case 32: providerStep()
-        // A clock that is ahead by a week may purge what was deleted.
-        default: nodes[0].options.wrongDaysPercent > 0 || nodes[0].options.hasLongDay ? newToken() : deletionStep()
+        default: mayDeleteOffice ? deletionStep() : newToken()
         }
     }
 
@@ -225,6 +237,7 @@ extension Client {
             id: newID("a"), name: "\(office.prefix)user\(world.random(0...2))", created: Self.officeTime)
         if world.chance(50) { account.email = someEmail }
         if world.chance(50) { account.identity = someIdentity }
+        if world.chance(60) { account.password = Self.passwordHash(world.pick(Self.officePasswords)) }
         let isTaken =
             office.account(named: account.name) != nil
             || isTaken(account.email, account.identity, besides: account.id)

@@ -1,4 +1,5 @@
 import Admission
+import Cluster
 import Directory
 import KeyValueStore
 import RecordModel
@@ -105,8 +106,8 @@ extension Client {
         let name = office.container
         let deleted = office.deleted ?? 0
         let week: Int64 = 7 * 86_400_000
-        return switch world.random(0...12) {
-        case 10...12: step(.endContainer(name, .purge(time: deleted + week))) { $0.isPurged = true }
+        return switch world.random(0...(office.isShortLived ? 22 : 12)) {
+        case 10...22: step(.endContainer(name, .purge(time: deleted + week))) { $0.isPurged = true }
         case 0: step(.createContainer(name: name, time: deleted), .exists) { _ in }
         case 1: step(.setLimits(container: name, [LimitChange(Self.officeLimit, 5_000)]), .notFound) { _ in }
         case 2: step(.endContainer(name, .restore(time: deleted + week)), .conflict) { _ in }
@@ -131,6 +132,35 @@ extension Client {
             recorder.violated("client \(number): a store of \(office.container) has \(usage.keys) keys, not one")
         }
         return versions.first ?? nil
+    }
+
+    /// Follows the feed of a store that has one key.
+    /// - Returns: where it goes on.
+    func follow(_ store: StoreKey, since token: String?, to version: ChangeTag) async -> String? {
+        let answer = await ask(repeats: true, triesMax: 3) { visit throws(RequestFailure) in
+            try await Preferences(visit.service, store).changes(since: token, limit: 2, by: visit.deadline)
+        }
+        guard case .answered(let page, _) = answer, let next = page.cursor else { return nil }
+        if page.changes != 1 || page.hasMore {
+            recorder.violated("client \(number): a store that has \(version) alone shows \(page.changes) changes")
+        }
+        return String(decoding: next, as: UTF8.self)
+    }
+
+    /// Follows a token of a store that is gone with its container, in the store that was made since.
+    private func followFormer(_ office: Office) async {
+        guard let token = office.keeperToken else { return }
+        let answer = await ask(repeats: true, triesMax: 5) { visit throws(RequestFailure) in
+            try await Preferences(visit.service, office.store).changes(since: token, limit: 2, by: visit.deadline)
+        }
+        switch answer {
+        case .nothing: break
+        case .failed(let failure) where failure.details == .expiredToken(.restored): break
+        case .failed(let failure):
+            recorder.violated("a token of \(office.container), from before its purge, is refused: \(failure.error)")
+        case .answered:
+            recorder.violated("a token of \(office.container), from before its purge, is followed")
+        }
     }
 
     /// Looks, once nothing goes wrong any more, whether anything is left of containers that were purged.
@@ -161,6 +191,7 @@ extension Client {
             if new.incarnation <= old.incarnation {
                 recorder.violated("a store of \(purged.container), made again, gives \(new) after \(old)")
             }
+            await followFormer(purged)
         }
     }
 }

@@ -30,7 +30,7 @@ final class Client: @unchecked Sendable {
     var notebookSerial = 0
     var hoard: Hoard
     var hoardSerial = 0
-    var keyring = Keyring(StoreKey(container: "", environment: .development, user: ""), isWide: false)
+    var keyring = Keyring(of: "", in: .development, isWide: false)
     var keyringSerial = 0
     var office: Office
     var officeSerial = 0
@@ -56,7 +56,7 @@ final class Client: @unchecked Sendable {
     var databaseToken: String?
     private var writes = 0
     /// Of each value that it saves.
-    private var padding = 0
+    var padding = 0
     private var keys: UInt64 = 0
     /// What it does for a while, one thing right after the other.
     private var rush: Rush?
@@ -202,7 +202,7 @@ final class Client: @unchecked Sendable {
         case 87..<90: await readKeys()
         case 90..<92: await followStore()
         case 96..<98: await useDirectory()
-        case 98: await endSession()
+        case 98: await world.chance(50) ? endSession() : endSessionFarAway()
         case 99: await changeZone()
         case 100..<115: await useNotebook()
         case 115..<118: await tryCredentials()

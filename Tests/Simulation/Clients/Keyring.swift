@@ -52,7 +52,11 @@ struct Keyring: Sendable {
     private static let tombstonesMax = 4_096
     private static let pageMax = 1_024
 
+    /// Whose it is. There is such an account once a device waits for changes.
+    let account: String
     let store: StoreKey
+    /// Names a session of the account; nil where there is none.
+    var session: String?
     /// Whether it comes near to as many keys as there may be.
     let isWide: Bool
     private(set) var sequence: UInt64 = 0
@@ -68,8 +72,10 @@ struct Keyring: Sendable {
     var past: [Batch] = []
     var bookmarks: [Bookmark] = []
 
-    init(_ store: StoreKey, isWide: Bool) {
-        self.store = store
+    init(of account: String, in environment: Environment, isWide: Bool) {
+        self.account = account
+        store = StoreKey(
+            container: Place.container, environment: environment, user: account.isEmpty ? "" : Place.user(account))
         self.isWide = isWide
     }
 
@@ -175,6 +181,33 @@ struct Keyring: Sendable {
         let about = span.lowerBound - 30_000...span.upperBound + 30_000
         return about.contains(modified)
             ? nil : "'\(row.key)' was changed between \(span.lowerBound) and \(span.upperBound), not at \(modified)"
+    }
+}
+
+/// What an answer says of a key.
+struct KeyringElement {
+    let key: String
+    let hasValue: Bool
+    let version: ChangeTag
+    /// All of it, without when it was changed.
+    let text: String
+
+    /// Nil where it is none.
+    init?(_ element: JSONValue) {
+        guard let key = element["key"]?.string, let version = element["version"]?.string.flatMap({ ChangeTag($0) })
+        else { return nil }
+        var value: PropertyValue?
+        if let json = element["value"] {
+            value = try? PropertyValue(json: json, path: "")
+            if value == nil { return nil }
+        } else if case .bool(true)? = element["deleted"] {
+        } else {
+            return nil
+        }
+        (self.key, self.version, hasValue) = (key, version, value != nil)
+        text =
+            "\(key.bytesText) = \(value.map { $0.bytesText } ?? "nothing") at \(version)"
+            + " by \(element["device"]?.string ?? "-")"
     }
 }
 

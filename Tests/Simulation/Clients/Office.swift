@@ -10,6 +10,8 @@ struct Office: Sendable {
     /// That of all names and ids.
     let prefix: String
     var isMade = false
+    /// Whether it is soon deleted and purged.
+    var isShortLived = false
     /// When it was deleted, in milliseconds since 1970; nil where it was not.
     var deleted: Int64?
     /// Whether all that it has is being removed.
@@ -40,6 +42,8 @@ struct Office: Sendable {
     var everyID: Set<String> = []
     /// The version of a key in a store of its own; nil where there is none.
     var keeper: ChangeTag?
+    /// Where the feed of that store goes on.
+    var keeperToken: String?
     /// Tokens that requests came with: nodes note when.
     var used: Set<String> = []
     /// Accounts whose failures nodes dated.

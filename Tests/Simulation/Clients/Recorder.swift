@@ -33,6 +33,8 @@ final class Recorder: @unchecked Sendable {
     var areMostClocksWrong: () -> Bool = { false }
     /// Whether at most one clock at a time was set wrong for so long.
     var wereClocksRight: (_ nanoseconds: UInt64) -> Bool = { _ in true }
+    /// Whether nothing went wrong for so long by which nodes may not hear each other.
+    var wasCalm: (_ nanoseconds: UInt64) -> Bool = { _ in false }
     /// Has one node not hear the directory's leader for a while.
     /// - Returns: a node that hears both; nil where that cannot be done.
     var hideDirectory: () -> Int? = { nil }
@@ -52,6 +54,8 @@ final class Recorder: @unchecked Sendable {
     /// Tokens that were replaced.
     var keptTokens: [KeptToken] = []
     var reusedSessions: [ReusedSession] = []
+    /// By their last tokens.
+    var endedSessions: [UserSession] = []
     private var rates: [RateKind: RateWatch] = [:]
     /// What the container may use.
     var limits = ContainerLimits()

@@ -25,6 +25,9 @@ final class Visit: @unchecked Sendable {
 
     var node: ClusterNode { service.node }
 
+    /// What the request shows of who sends it.
+    var credentials: Credentials { session.credentials(service.signer) }
+
     func met(_ situation: Situation) { recorder.met(situation) }
 
     /// Has the service admit the request, and works on it.

@@ -315,6 +315,7 @@ package final class Simulation: @unchecked Sendable {
         recorder.wereClocksRight = { [unowned self] in
             severalWrongSince == 0 || severalWrongSince + $0 < world.now
         }
+        recorder.wasCalm = { [unowned self] in calmSince + $0 <= world.now }
         recorder.areMostClocksWrong = { [unowned self] in areMostClocksWrong }
         recorder.depose = { [unowned self] in depose($0) }
         recorder.hasNewLedger = { [unowned self] in

@@ -183,7 +183,9 @@ extension Mutant {
             "forfeit(upTo: new.base)", "if !PLANTED { forfeit(upTo: new.base) }"),
         // A session that was ended is good on a node that was just reading it.
         Mutant(
-            "a session that ends while it is read is kept", "Directory/SessionCache.swift",
+            "a session that ends while it is read is kept",
+            hiddenBy: "a session is read in one event of a simulation, in which nothing else is applied",
+            "Directory/SessionCache.swift",
             "earlier[key] = nil\n        readings[key] = nil\n    }",
             "earlier[key] = nil\n        if !PLANTED { readings[key] = nil }\n    }"),
         // A request is let in by an app's token that was revoked while its body came.

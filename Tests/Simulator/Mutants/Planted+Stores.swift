@@ -31,7 +31,7 @@ extension Mutant {
         // After a change of leader a watcher is told that nothing happened, and goes on waiting.
         Mutant(
             "a mark of another journal is taken for one of this",
-            hiddenBy: "no client of a simulation waits for changes of preferences",
+            hiddenBy: "a leader that goes is followed no more, and everything is looked at again (StoreFollower.look)",
             "Service/Watch/StoreJournal.swift",
             "guard let mark, mark.journal == journal,", "guard let mark, PLANTED || mark.journal == journal,"),
         // Values of keys that are there grow beyond what a store may hold.
