@@ -80,7 +80,8 @@ package final class PeerExchange: NodeServices {
                 node.clockErrorMilliseconds != nil
                 ? .tooOld
                 : signatures.admit(
-                    signature, nonce: nonce, as: leadership, isAlone: node.map.nodes.count == 1, now: now)
+                    signature, nonce: nonce, as: leadership, isAlone: node.map.nodes.count == 1,
+                    isSure: node.clockDoubt == nil, now: now)
             reply(SignatureAnswer(verdict: verdict).encoded())
         case .stores(let mark, let wait)?:
             watches.tell(of: leadership.group, since: mark, withinMilliseconds: wait) { reply($0.encoded()) }
