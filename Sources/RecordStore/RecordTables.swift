@@ -80,10 +80,12 @@ extension RecordTables {
 
     /// The greatest incarnation of all zones and databases here, and of those that are to come.
     package static func newestIncarnation(in db: Database) throws -> UInt64 {
+        // A backup of an earlier build lacks the table.
+        let floors = try db.tableExists("schema_floor") ? "UNION ALL SELECT incarnation FROM schema_floor" : ""
         let newest = try db.first(
             """
             SELECT coalesce(max(incarnation), 0) FROM (
-                SELECT incarnation_floor AS incarnation FROM record_state
+                SELECT incarnation_floor AS incarnation FROM record_state \(floors)
                 UNION ALL SELECT incarnation FROM zone UNION ALL SELECT incarnation FROM database)
             """
         ) { $0.integer(0) }

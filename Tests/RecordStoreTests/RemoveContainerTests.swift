@@ -6,9 +6,11 @@ import Testing
 @Suite("Removing what is left of a container")
 struct RemoveContainerTests {
 
-    private func remove(_ fixture: Fixture, rowsMax: Int = 500) throws -> Bool {
+    private func remove(
+        _ fixture: Fixture, rowsMax: Int = 500, level: FeatureLevel = FeatureLevel.supported.upperBound
+    ) throws -> Bool {
         try fixture.queue.write { db in
-            let transaction = try fixture.tables.begin(in: db)
+            let transaction = try fixture.tables.begin(in: db, level: level)
             let isDone = try transaction.removeContainer("app", rowsMax: rowsMax)
             try transaction.finish()
             return isDone
@@ -33,6 +35,40 @@ struct RemoveContainerTests {
             Issue.record("\(name) was not saved: \(outcome)")
             return
         }
+    }
+
+    @Test("a purge ends tokens of its container alone, from its level on", arguments: [14, 15] as [UInt64])
+    func othersTokens(level: UInt64) throws {
+        let fixture = try Fixture()
+        let other = InstallSchema(
+            container: "other", environment: .production, version: 1, generation: 0, schema: Fixture.schema)
+        #expect(try fixture.apply(.installSchema(other)) == .schemaInstalled)
+        // Nothing was ever saved to these.
+        let (own, others) = (
+            DatabaseKey(container: "app", environment: .production, scope: .private, owner: "_bob"),
+            DatabaseKey(container: "other", environment: .production, scope: .private, owner: "_bob")
+        )
+        func changes(of database: DatabaseKey, since last: DatabaseChangesPage?) throws -> DatabaseChangesPage? {
+            let request = DatabaseChangesRequest(
+                database: database, schemaVersion: 1, caller: Fixture.bob, incarnation: last?.incarnation ?? 0,
+                after: last?.position ?? 0)
+            let outcome = try fixture.queue.read { try ChangeReads(fixture.tables, in: $0).databaseChanges(request) }
+            if case .found(let page) = outcome { return page }
+            return nil
+        }
+        let first = try #require(try changes(of: own, since: nil))
+        let kept = try #require(try changes(of: others, since: nil))
+        try fixture.zone(.create, Fixture.work)
+        try save("a", in: Fixture.work, fixture)
+        while try !remove(fixture, level: FeatureLevel(level)) { try fixture.maintain() }
+        #expect(try fixture.apply(Fixture.install(1)) == .schemaInstalled)
+        #expect(try changes(of: own, since: first) == nil)
+        #expect(try changes(of: others, since: kept) == (level < 15 ? nil : kept))
+        // A restore begins above it, and what comes is of the life that its users were told of.
+        let later = try #require(try changes(of: own, since: nil))
+        #expect(try fixture.queue.read { try RecordTables.newestIncarnation(in: $0) } == later.incarnation)
+        try fixture.zone(.create, ZoneKey(database: own, name: "mine"), by: Fixture.bob)
+        #expect(try changes(of: own, since: later)?.zones.map(\.state.name) == ["mine"])
     }
 
     @Test("every row goes in bounded parts, those of other containers stay", arguments: [1, 2, 500])

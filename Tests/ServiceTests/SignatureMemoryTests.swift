@@ -29,10 +29,10 @@ struct SignatureMemoryTests {
 
     private func ask(
         _ memory: SignatureMemory, _ signature: RequestSignature, _ leadership: Leadership, second: Int64,
-        isAlone: Bool = false
+        isAlone: Bool = false, isSure: Bool = true
     ) -> ReplayGuard.Verdict {
         memory.admit(
-            signature, nonce: .random(in: .min ... .max), as: leadership, isAlone: isAlone,
+            signature, nonce: .random(in: .min ... .max), as: leadership, isAlone: isAlone, isSure: isSure,
             now: Self.start + second * 1_000)
     }
 
@@ -85,6 +85,25 @@ struct SignatureMemoryTests {
         #expect(try ask(2, at: 1_200, ahead: -1_195) == .tooOld)
         #expect(try ask(1_250, at: 1_260) == .new)
         #expect(try ask(3, at: 1_320, ahead: -1_310) == .tooOld)
+    }
+
+    @Test("a clock that was right, and is then behind its peer's for long, lets nothing of an earlier lead in")
+    func cameWrong() throws {
+        let memory = SignatureMemory()
+        // Of two nodes neither can tell which of their clocks is wrong.
+        func ask(_ dated: Int, at second: UInt64, ahead: Int64 = 0, isSure: Bool = true) throws -> ReplayGuard.Verdict {
+            self.ask(
+                memory, try signature(dated), lead(2, since: 12, at: second), second: Int64(second) + ahead,
+                isSure: isSure)
+        }
+        #expect(try ask(15, at: 20) == .new)
+        #expect(try ask(5, at: 700, ahead: -690, isSure: false) == .tooOld)
+        #expect(try ask(6, at: 1_290, ahead: -1_280) == .tooOld)
+        // It was not sure all the time.
+        #expect(try ask(7, at: 1_301, ahead: -1_290, isSure: false) == .tooOld)
+        #expect(try ask(8, at: 1_310, ahead: -1_300) == .tooOld)
+        #expect(try ask(9, at: 1_895, ahead: -1_885) == .tooOld)
+        #expect(try ask(1_900, at: 1_911) == .new)
     }
 
     @Test("a node that is alone refuses what is dated before its own start only")

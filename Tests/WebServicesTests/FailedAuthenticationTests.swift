@@ -56,4 +56,26 @@ struct FailedAuthenticationTests {
         #expect(throttled?.error.code == .throttled)
         try await world.node.stop()
     }
+
+    @Test("API tokens to sign in with that are unknown count, and are not asked about there", .timeLimit(.minutes(1)))
+    func signIn() async throws {
+        let world = try await SignInWorld()
+        let (service, address) = (world.node.recordService, "192.0.2.1")
+        let signIn = SignIn(service, ProviderClient(), requestID: "r", address: address)
+        for isTicket in [false, true] {
+            var code = ErrorCode.badRequest
+            while code != .throttled {
+                // Some of it may be back by the time of the request.
+                while (try? service.failedAuthentications.count(of: address)) != nil {}
+                let failure = await #expect(throws: RequestFailure.self) {
+                    isTicket
+                        ? try await signIn.goal(ofTicket: world.ticket(tokenID: "unknown"))
+                        : try await signIn.goal(ofAPIToken: "unknown", origin: nil)
+                }
+                code = try #require(failure?.error.code)
+            }
+            #expect(try await signIn.goal(ofAPIToken: world.apiToken.secret, origin: nil).tokenID == world.apiToken.id)
+        }
+        try await world.node.stop()
+    }
 }

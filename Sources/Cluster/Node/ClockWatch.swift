@@ -10,7 +10,7 @@ package final class ClockWatch: Sendable {
         var clocks = PeerClocks()
         /// What was last logged.
         var said = PeerClocks.Verdict.agrees
-        /// The base when `hasJumped` was last asked.
+        /// The base at the last review.
         var lastBase: Int64?
         /// Ends what relies on the clock beside the lane.
         var onJump: @Sendable (MonotonicTime) -> Void = { _ in }
@@ -30,7 +30,12 @@ package final class ClockWatch: Sendable {
 
     /// What this node's clock shows when the monotonic one is zero.
     private var base: Int64 {
-        clock.wallMilliseconds &- Int64(clamping: clock.now.nanoseconds / 1_000_000)
+        while true {
+            let before = clock.now
+            let base = clock.wallMilliseconds &- Int64(clamping: before.nanoseconds / 1_000_000)
+            // A pause between the two readings would look like a jump.
+            if clock.now < before.adding(milliseconds: Self.jumpMilliseconds / 5) { return base }
+        }
     }
 
     func onJump(_ end: @escaping @Sendable (MonotonicTime) -> Void) { state.withLock { $0.onJump = end } }
@@ -38,22 +43,21 @@ package final class ClockWatch: Sendable {
     /// Where this machine's clocks disagree it may have stood still longer than they say: no lease lasts. On the lane's
     /// event loop.
     func review(_ replicas: ReplicaTable) {
-        guard hasJumped() else { return }
-        for group in replicas.groups { replicas[group]?.raft.clockJumped() }
-        state.withLock(\.onJump)(clock.now)
+        let base = base
+        if hasJumped(to: base) {
+            for group in replicas.groups { replicas[group]?.raft.clockJumped() }
+            state.withLock(\.onJump)(clock.now)
+        }
+        // Only now: whoever finds no jump from here on finds no lease of before either.
+        state.withLock { $0.lastBase = base }
     }
 
-    /// Whether the wall clock moved against the monotonic one since this was last asked: it was set, or the monotonic
-    /// one stood still, as on a virtual machine that was paused.
-    func hasJumped() -> Bool {
-        let before = clock.now
-        let base = base
-        // A pause between the two readings would look like a jump.
-        guard clock.now < before.adding(milliseconds: Self.jumpMilliseconds / 5) else { return false }
-        return state.withLock { state in
-            defer { state.lastBase = base }
-            return state.lastBase.map { (base &- $0).magnitude > Self.jumpMilliseconds } ?? false
-        }
+    /// Whether the wall clock moved against the monotonic one since the last review: it was set, or the monotonic one
+    /// stood still, as on a virtual machine that was paused.
+    var hasJumped: Bool { hasJumped(to: base) }
+
+    private func hasJumped(to base: Int64) -> Bool {
+        state.withLock { $0.lastBase.map { (base &- $0).magnitude > Self.jumpMilliseconds } ?? false }
     }
 
     func heard(_ node: NodeID, ahead: ClosedRange<Int64>) {

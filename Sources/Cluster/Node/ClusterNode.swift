@@ -217,7 +217,7 @@ package final class ClusterNode: Sendable {
     package func requireDirectory() async throws(ClusterError) { try await leasedDirectory.require() }
 
     /// Whether what this node knows of the directory may be relied on now, without asking.
-    package var isDirectoryCurrent: Bool { leasedDirectory.lease.isValid(at: platform.clock.now) }
+    package var isDirectoryCurrent: Bool { leasedDirectory.isCurrent }
 
     /// Has a change applied by the directory, and waits until no node relies on anything older.
     package func changeDirectory(_ entry: DirectoryEntry, by deadline: Deadline) async throws(ClusterError) -> [UInt8] {

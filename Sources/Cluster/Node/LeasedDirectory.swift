@@ -28,9 +28,12 @@ final class LeasedDirectory: Sendable {
 
     /// Makes sure that what this node knows may be relied on (`ClusterNode.requireDirectory`).
     func require() async throws(ClusterError) {
-        if lease.isValid(at: parts.platform.clock.now) { return }
+        if isCurrent { return }
         try await refresh()
     }
+
+    /// Whether the lease is in force. A machine that stood still may have requests before its lane looks at the clocks.
+    var isCurrent: Bool { !parts.lane.clockWatch.hasJumped && lease.isValid(at: parts.platform.clock.now) }
 
     /// Has a change applied by the directory, and waits until no node relies on anything older: until each has applied
     /// it, or the leases that may have been in force at the time of the change have run out.

@@ -47,6 +47,7 @@
 /// | 14 | 0.1.0 | requests that change zones are remembered by a part of the quota, as those that change records |
 /// | 14 | 0.1.0 | a record names so many files at most as an answer has room for |
 /// | 14 | 0.1.0 | a part of an index's building is no new revision of its schema |
+/// | 15 | 0.1.0 | a container that is purged ends tokens of its own databases only |
 ///
 /// What apply does in a new way gets the next number, a line here and a `static let`, and asks for it. A command, or a
 /// field of one, that a level brought is not proposed before the level is in force.
@@ -180,6 +181,9 @@ package struct FeatureLevel: RawRepresentable, Hashable, Comparable, Sendable, C
     /// Schemas are revised where an index comes or is ready, not at each part of its building.
     package static let steadySchemas = FeatureLevel(14)
 
+    /// A container that is purged leaves a floor of incarnations of its own.
+    package static let ownFloors = FeatureLevel(15)
+
     /// The levels that this build can follow.
-    package static let supported = first...FeatureLevel(14)
+    package static let supported = first...FeatureLevel(15)
 }

@@ -103,10 +103,11 @@ extension RecordTransaction {
         let database = try openDatabase(key)
         if let row = database.row { return row }
         let schema = try makeSchemaRow(container: key.container, environment: key.environment)
+        let incarnation = try incarnationFloor(schemaID: schema.id)
         try db.run(
             "INSERT INTO database VALUES (NULL, ?, ?, ?, ?, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)", schema.id, key.scope.column,
-            key.owner, incarnationFloor)
-        let row = DatabaseRow(id: db.lastInsertedRowID, incarnation: incarnationFloor, sequence: 0, zones: 0)
+            key.owner, incarnation)
+        let row = DatabaseRow(id: db.lastInsertedRowID, incarnation: incarnation, sequence: 0, zones: 0)
         // A container that was purged below the level left its own.
         if level >= .endedAllotments { try AssetTables.forget(database: row.id, in: db) }
         database.schema = schema
@@ -119,8 +120,9 @@ extension RecordTransaction {
         let database = try makeDatabase(key.database)
         let databaseID = database.id
         let earlier = try rows.latestZone(databaseID: databaseID, name: key.name)
+        let floor = try openDatabase(key.database).schema.map { try incarnationFloor(schemaID: $0.id) }
         // The database's is above those of zones that were forgotten.
-        let least = level < .countedRows ? incarnationFloor : max(incarnationFloor, database.incarnation)
+        let least = max(floor ?? incarnationFloor, level < .countedRows ? 0 : database.incarnation)
         let incarnation = max(least, (earlier?.incarnation ?? 0) + 1)
         try Invariant.check(
             earlier?.state != ZoneLife.live, "zone '\(key.name)' would be made again while \(earlier?.id ?? 0) lives")

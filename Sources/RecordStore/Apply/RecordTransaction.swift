@@ -311,8 +311,22 @@ extension RecordTransaction {
         if level >= .boundedDeletions { partBytes += Self.indexRowBytes }
     }
 
+    /// The least incarnation of what comes to a container's environment.
+    func incarnationFloor(schemaID: Int64) throws -> Int64 {
+        max(incarnationFloor, try rows.incarnationFloor(schemaID: schemaID) ?? 0)
+    }
+
+    /// Has what a container's environment gets later begin a greater life, so that tokens of lives up to one fit none
+    /// of it; below `FeatureLevel.ownFloors` what any other gets, too.
+    func endLives(to life: Int64, schemaID: Int64) throws {
+        guard level >= .ownFloors else { return try endLives(to: life) }
+        guard try life >= incarnationFloor(schemaID: schemaID) else { return }
+        try db.run("INSERT OR REPLACE INTO schema_floor VALUES (?, ?)", schemaID, life + 1)
+        try db.checkOneRow("a floor of incarnations of schema \(schemaID) at \(life + 1)")
+    }
+
     /// Has what is made later begin a greater life, so that tokens of lives up to one fit none of it.
-    func endLives(to life: Int64) throws {
+    private func endLives(to life: Int64) throws {
         guard life >= incarnationFloor else { return }
         incarnationFloor = life + 1
         try db.run("UPDATE record_state SET incarnation_floor = ?", incarnationFloor)

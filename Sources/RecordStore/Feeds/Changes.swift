@@ -194,8 +194,7 @@ package struct ChangeReads {
             return .refused(refusal)
         }
         let database = try found.flatMap { try rows.database(request.database, schemaID: $0.id) }
-        let floor = try db.first("SELECT incarnation_floor FROM record_state") { $0.integer(0) }
-        let incarnation = UInt64(bitPattern: database?.incarnation ?? floor ?? 1)
+        let incarnation = UInt64(bitPattern: try database?.incarnation ?? incarnationFloor(of: found))
         let sequence = UInt64(bitPattern: database?.sequence ?? 0)
         if let refusal = Self.refusal(of: request, incarnation: incarnation, sequence: sequence) {
             return .refused(refusal)
@@ -203,6 +202,12 @@ package struct ChangeReads {
         var page = DatabaseChangesPage(zones: [], incarnation: incarnation, position: sequence, hasMore: false)
         if let database { try collect(&page, request, databaseID: database.id) }
         return .found(page)
+    }
+
+    /// The incarnation that a database gets which has nothing yet.
+    private func incarnationFloor(of schema: SchemaRow?) throws -> Int64 {
+        let floor = try db.first("SELECT incarnation_floor FROM record_state") { $0.integer(0) } ?? 1
+        return max(floor, try schema.flatMap { try Rows(db: db).incarnationFloor(schemaID: $0.id) } ?? 0)
     }
 
     private static func refusal(

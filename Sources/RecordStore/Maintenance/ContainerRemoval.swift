@@ -67,7 +67,7 @@ struct ContainerRemoval: TransactionPart {
                 SELECT max(z.incarnation) FROM zone z JOIN database d ON d.id = z.database WHERE d.schema = ?1), 0))
             """, schemaID
         ) { $0.integer(0) }
-        try transaction.endLives(to: greatest ?? 0)
+        try transaction.endLives(to: greatest ?? 0, schemaID: schemaID)
     }
 
     /// - Returns: whether no database is left.

@@ -10,6 +10,7 @@ extension RecordTables {
         try db.execute(sql: rememberedUse)
         try db.execute(sql: AssetTables.creation)
         try db.execute(sql: VersionTable.creation)
+        try db.execute(sql: schemaFloors)
         try SubscriptionHome.makeTables(in: db)
     }
 
@@ -17,6 +18,7 @@ extension RecordTables {
     package static func upgrade(in db: Database) throws {
         if try !db.tableExists("asset") { try db.execute(sql: AssetTables.creation) }
         if try !db.tableExists("record_version") { try db.execute(sql: VersionTable.creation) }
+        if try !db.tableExists("schema_floor") { try db.execute(sql: schemaFloors) }
         try SubscriptionHome.makeTables(in: db)
         guard try !db.tableExists("idempotency_use") else { return }
         try db.execute(sql: "ALTER TABLE record_state ADD COLUMN forgotten INTEGER NOT NULL DEFAULT 0")
@@ -41,8 +43,13 @@ extension RecordTables {
         ("inbox", "source"), ("registry", "id"), ("subscription", "id"), ("notification", "registry, sequence"),
         ("watcher", "id"), ("matching_queue", "container"), ("matching", "id"),
         ("watched", "container, environment, scope, owner"), ("loss", "container"), ("log_reader", "registry, name"),
-        ("record_version", "id"), ("subscriber_life", "id"),
+        ("record_version", "id"), ("subscriber_life", "id"), ("schema_floor", "schema"),
     ]
+
+    /// The least incarnation of what comes to a container's environment that was purged, where it is above the shard's.
+    private static let schemaFloors = """
+        CREATE TABLE schema_floor (schema INTEGER PRIMARY KEY, incarnation INTEGER NOT NULL);
+        """
 
     /// How many bytes the rows of `idempotency` take, of each caller in a database.
     private static let rememberedUse = """

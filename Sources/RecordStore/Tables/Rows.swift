@@ -204,6 +204,11 @@ struct Rows {
 
     private static let findSchemaByID = "SELECT \(SchemaRow.columns) FROM schema WHERE id = ?"
 
+    /// The least incarnation of what comes to a container's environment; nil where it is the shard's.
+    func incarnationFloor(schemaID: Int64) throws -> Int64? {
+        try db.first("SELECT incarnation FROM schema_floor WHERE schema = ?", schemaID) { $0.integer(0) }
+    }
+
     func databaseID(_ database: DatabaseKey, schemaID: Int64) throws -> Int64? {
         try self.database(database, schemaID: schemaID)?.id
     }

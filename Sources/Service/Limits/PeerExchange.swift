@@ -80,7 +80,8 @@ package final class PeerExchange: NodeServices {
                 node.clockErrorMilliseconds != nil
                 ? .tooOld
                 : signatures.admit(
-                    signature, nonce: nonce, as: leadership, isAlone: node.map.nodes.count == 1, now: now)
+                    signature, nonce: nonce, as: leadership, isAlone: node.map.nodes.count == 1,
+                    isSure: node.clockDoubt == nil, now: now)
             reply(SignatureAnswer(verdict: verdict).encoded())
         case .stores(let mark, let wait)?:
             watches.tell(of: leadership.group, since: mark, withinMilliseconds: wait) { reply($0.encoded()) }
@@ -103,7 +104,7 @@ package final class PeerExchange: NodeServices {
         switch try? NodeMessage(decoding: message) {
         case .sessions(let news)?: sessions.hear(news, from: node)
         case .savedAssets(let news)?: unsavedUploads.heard(news)
-        case .wantsSessions(let milliseconds)?: sessions.answer(within: milliseconds, to: node)
+        case .wantsSessions(let milliseconds, let gap)?: sessions.answer(within: milliseconds, gap: gap, to: node)
         case .trace(let id, let text)?: logger.info("request \(id), which came through node \(node), \(text)")
         case nil: logger.warning("node \(node) told something that this version cannot read")
         }
@@ -305,7 +306,8 @@ enum NodeMessage: Hashable, Sendable {
     /// Web auth tokens that clients have begun to use, so that the ones before them end here too.
     case sessions(SessionNews)
     /// Asks for the tokens that were first used, or learned of, at most so many milliseconds ago.
-    case wantsSessions(within: Int64)
+    /// `gap` names what was missed, and the answer repeats it; older builds do neither.
+    case wantsSessions(within: Int64, gap: UInt64?)
     /// Records have files now that a user uploaded to the node that is told.
     case savedAssets(SavedAssets)
     /// A request that this node had a part in ended in an error.
@@ -322,6 +324,8 @@ struct SessionNews: Hashable, Sendable {
     var number: UInt64
     /// Whether an answer ends with this one.
     var isLast = false
+    /// What an answer is about: as the question had it.
+    var gap: UInt64?
 }
 
 /// Files that records have now, or that were uploaded for one; and who uploaded them.
@@ -345,9 +349,9 @@ extension SavedAssets: WireMessage {
 }
 
 extension NodeMessage: WireCodable {
-    /// 1 the uses of sessions (1 id, 2 issued, 3 age), 4 boot, 5 number, 6 whether it is the last; or 2 id of a request
-    /// and 3 what became of it; or 7 from how long ago sessions are wanted; or 8 files
-    /// that records have.
+    /// 1 the uses of sessions (1 id, 2 issued, 3 age), 4 boot, 5 number, 6 whether it is the last, 9 the gap; or 2 id
+    /// of a request and 3 what became of it; or 7 from how long ago sessions are wanted, and 9 the gap; or 8 files that
+    /// records have. What a build does not know it skips.
     func encode(to writer: inout WireWriter) {
         switch self {
         case .sessions(let news):
@@ -355,7 +359,10 @@ extension NodeMessage: WireCodable {
             writer.field(4, news.boot)
             writer.field(5, news.number)
             writer.field(6, news.isLast)
-        case .wantsSessions(let milliseconds): writer.field(7, signed: milliseconds)
+            if let gap = news.gap { writer.field(9, gap) }
+        case .wantsSessions(let milliseconds, let gap):
+            writer.field(7, signed: milliseconds)
+            if let gap { writer.field(9, gap) }
         case .savedAssets(let saved): writer.field(8) { saved.encode(to: &$0) }
         case .trace(let id, let text):
             writer.field(2, id)
@@ -379,6 +386,7 @@ extension NodeMessage: WireCodable {
             case 6: news.isLast = try reader.bool()
             case 7: wanted = try reader.signed()
             case 8: saved = try reader.message()
+            case 9: news.gap = try reader.unsigned()
             default: try reader.skip()
             }
         }
@@ -387,7 +395,7 @@ extension NodeMessage: WireCodable {
         } else if let saved {
             self = .savedAssets(saved)
         } else {
-            self = wanted.map { .wantsSessions(within: $0) } ?? .sessions(news)
+            self = wanted.map { .wantsSessions(within: $0, gap: news.gap) } ?? .sessions(news)
         }
     }
 }

@@ -122,7 +122,8 @@ package final class SessionSpread: Sendable {
     }
 
     /// Tells another node what it missed.
-    func answer(within milliseconds: Int64, to other: NodeID) {
+    /// - Parameter gap: as the question has it; nil from an older build.
+    func answer(within milliseconds: Int64, gap: UInt64?, to other: NodeID) {
         guard answering.withLock({ $0.insert(other).inserted }) else { return }
         node.platform.startTask { [self] in
             let uses = rotation.uses(within: milliseconds, now: uptime)
@@ -130,7 +131,7 @@ package final class SessionSpread: Sendable {
             repeat {
                 let end = min(start + Self.answerUses, uses.count)
                 let news = SessionNews(
-                    uses: Array(uses[start..<end]), boot: 0, number: 0, isLast: end == uses.count)
+                    uses: Array(uses[start..<end]), boot: 0, number: 0, isLast: end == uses.count, gap: gap)
                 await node.router.tell(NodeMessage.sessions(news).encoded(), to: other)
                 start = end
             } while start < uses.count
@@ -194,11 +195,13 @@ struct SessionOutbox: Sendable {
     /// Since when something may have been missed; nil: nothing was.
     private var missingSince: Int64?
     private var askedAt: Int64?
-    /// Answers that may be underway to questions from before the last gap: they tell nothing of that.
+    /// Names the last gap that was noticed: an answer about an earlier one tells nothing of it.
+    private var gap: UInt64
+    /// Such answers that may be underway from a node whose build does not say which gap it answers about.
     private var outdatedAnswers = 0
 
     /// - Parameter boot: random, not 0.
-    init(boot: UInt64) { self.boot = boot }
+    init(boot: UInt64) { (self.boot, gap) = (boot, boot) }
 
     /// A session's newest token was presented here.
     mutating func note(_ sessionID: String, issued: Int64, now: Int64) {
@@ -227,7 +230,7 @@ struct SessionOutbox: Sendable {
             if askedAt != nil { outdatedAnswers = 0 }
             askedAt = now
             let within = missingSince == .min ? Int64.max : now - missingSince + Self.marginMilliseconds
-            messages.append(.wantsSessions(within: within))
+            messages.append(.wantsSessions(within: within, gap: gap))
         }
         return messages
     }
@@ -235,8 +238,7 @@ struct SessionOutbox: Sendable {
     /// Takes note of what the other node told.
     mutating func heard(_ news: SessionNews, now: Int64) {
         guard news.number > 0 else {
-            guard news.isLast else { return }
-            if outdatedAnswers > 0 { outdatedAnswers -= 1 } else { (missingSince, askedAt) = (nil, nil) }
+            if news.isLast { answered(about: news.gap) }
             return
         }
         let isSame = news.boot == heardBoot
@@ -245,10 +247,22 @@ struct SessionOutbox: Sendable {
         if !isSame || news.number > heardNumber + 1 {
             let since = heardAt ?? .min
             missingSince = min(missingSince ?? since, since)
+            gap &+= 1
             // An answer that is underway may have begun before.
             if askedAt != nil { outdatedAnswers += 1 }
             askedAt = nil
         }
         (heardBoot, heardNumber, heardAt) = (news.boot, news.number, now)
+    }
+
+    /// An answer is whole.
+    private mutating func answered(about answered: UInt64?) {
+        if let answered {
+            guard answered == gap else { return }
+        } else if outdatedAnswers > 0 {
+            outdatedAnswers -= 1
+            return
+        }
+        (missingSince, askedAt) = (nil, nil)
     }
 }

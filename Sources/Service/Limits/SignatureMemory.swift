@@ -23,8 +23,9 @@ final class SignatureMemory: Sendable {
     /// When a leadership began, by a clock that may be wrong for a moment.
     ///
     /// Of what the clock shows at different questions the latest counts: it may be behind now. Once it has shown an
-    /// earlier time for as long as a signature is fresh, that one counts: it was ahead before. A clock that was right,
-    /// and is then behind for so long, looks the same, and nothing tells the two apart.
+    /// earlier time for as long as a signature is fresh, and most nodes' clocks agreed with it all that time, that one
+    /// counts: it was ahead before. A node that is alone has none to compare with: there a clock that was right, and is
+    /// then behind for so long, looks the same, and nothing tells the two apart.
     private struct Beginning: Sendable {
         /// Milliseconds since 1970.
         private(set) var time: Int64
@@ -33,8 +34,9 @@ final class SignatureMemory: Sendable {
 
         init(_ time: Int64) { self.time = time }
 
-        mutating func show(_ shown: Int64, now: MonotonicTime) {
+        mutating func show(_ shown: Int64, isSure: Bool, now: MonotonicTime) {
             guard shown < time else { return self = Beginning(shown) }
+            guard isSure else { return earlier = nil }
             let known = earlier ?? (shown, now)
             earlier = (max(known.time, shown), known.since)
             if now >= known.since.adding(milliseconds: UInt64(SignatureCheck.windowMilliseconds)) {
@@ -47,9 +49,10 @@ final class SignatureMemory: Sendable {
 
     /// - Parameters:
     ///   - isAlone: whether no other node can have led.
+    ///   - isSure: whether the clocks of most nodes agree with `now`.
     ///   - now: milliseconds since 1970.
     func admit(
-        _ signature: RequestSignature, nonce: UInt64, as leadership: Leadership, isAlone: Bool, now: Int64
+        _ signature: RequestSignature, nonce: UInt64, as leadership: Leadership, isAlone: Bool, isSure: Bool, now: Int64
     ) -> ReplayGuard.Verdict {
         let replays = memories.withLock { memories in
             let since = leadership.now.nanoseconds - min(leadership.since.nanoseconds, leadership.now.nanoseconds)
@@ -59,7 +62,7 @@ final class SignatureMemory: Sendable {
             var memory = Memory(term: leadership.term, replays: replays, beginning: Beginning(begun))
             if let known = memories[leadership.group], known.term == leadership.term {
                 memory = known
-                memory.beginning.show(begun, now: leadership.now)
+                memory.beginning.show(begun, isSure: isSure, now: leadership.now)
             }
             memories[leadership.group] = memory
             replays.begin(at: memory.beginning.time)

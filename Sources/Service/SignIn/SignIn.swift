@@ -49,22 +49,21 @@ package struct SignIn: Sendable {
 
     /// - Throws: `BAD_REQUEST` where the API token was revoked.
     package func goal(of ticket: SignInTicket) async throws(RequestFailure) -> SignInGoal {
-        func known(in directory: DirectorySnapshot) -> SignInGoal? {
+        let goal = try await known { directory in
             directory.token(withID: ticket.tokenID).flatMap {
                 SignInGoal($0, pageOrigin: ticket.origin, asker: ticket.asker)
             }
         }
-        if let goal = known(in: service.directory) { return goal }
-        if let goal = known(in: try await service.cluster.newestDirectory()) { return goal }
+        if let goal { return goal }
         throw .badRequest("The app may not sign users in any more: its API token was revoked.")
     }
 
     /// What a program signs in for.
-    /// - Throws: `AUTHENTICATION_FAILED` for an API token that is unknown, or not for the request's origin.
+    /// - Throws: `AUTHENTICATION_FAILED` for an API token that is unknown, or not for the request's origin; `THROTTLED`
+    ///   for an address that sent too many unknown ones.
     package func goal(ofAPIToken secret: String, origin: String?) async throws(RequestFailure) -> SignInGoal {
-        var token = service.directory.token(withSecret: secret)
-        if token == nil { token = try await service.cluster.newestDirectory().token(withSecret: secret) }
-        guard let goal = token.flatMap({ SignInGoal($0) }) else {
+        let goal = try await known { directory in directory.token(withSecret: secret).flatMap { SignInGoal($0) } }
+        guard let goal else {
             throw .authenticationFailed("the API token is not known: it was never made, or was revoked")
         }
         guard OriginRule.allows(origin, goal.origins) else {
@@ -72,6 +71,18 @@ package struct SignIn: Sendable {
                 "the API token is not for pages of \(origin ?? ""); it is for \(goal.origins.joined(separator: ", "))")
         }
         return goal
+    }
+
+    /// What an API token is for; nil where there is none by the newest directory either, which counts as a failure of
+    /// the address to authenticate.
+    /// - Throws: `THROTTLED` where that has failed too often: nothing is asked for it any more.
+    private func known(_ find: (DirectorySnapshot) -> SignInGoal?) async throws(RequestFailure) -> SignInGoal? {
+        if let goal = find(service.directory) { return goal }
+        let (failures, address) = (service.failedAuthentications, address.isEmpty ? nil : address)
+        try failures.requireFew(of: address)
+        if let goal = find(try await service.cluster.newestDirectory()) { return goal }
+        try failures.count(of: address)
+        return nil
     }
 
     // MARK: Sessions

@@ -39,6 +39,23 @@ extension WaitingClusterSuites {
             try await cluster.shutDown()
         }
 
+        @Test("that of the directory counts for no request once the clocks differ", .timeLimit(.minutes(1)))
+        func directory() async throws {
+            let (cluster, leader) = try await Self.start { _ in }
+            try await yieldUntil { leader.isDirectoryCurrent }
+            let clock = cluster.clocks[Int(leader.settings.nodeID.rawValue) - 1]
+            // The lane does not look at the clocks between these.
+            let isCurrent = try await leader.lane.eventLoop.submit {
+                leader.leasedDirectory.lease.renew(begunAt: leader.platform.clock.now)
+                clock.set(aheadMilliseconds: 400)
+                return leader.isDirectoryCurrent
+            }.get()
+            #expect(!isCurrent)
+            try await leader.requireDirectory()
+            try await yieldUntil { leader.isDirectoryCurrent }
+            try await cluster.shutDown()
+        }
+
         @Test("one ends where the machine's clocks come to differ, and another begins", .timeLimit(.minutes(1)))
         func clocks() async throws {
             let (cluster, leader) = try await Self.start { _ in }

@@ -22,9 +22,9 @@ extension Mutant {
         // After a node was suspended its leases go on: reads miss what the next leader stored meanwhile.
         Mutant(
             "only a clock that was set back counts as having jumped", "Cluster/Node/ClockWatch.swift",
-            "{ (base &- $0).magnitude > Self.jumpMilliseconds }",
+            "$0.lastBase.map { (base &- $0).magnitude > Self.jumpMilliseconds }",
             """
-            {
+            $0.lastBase.map {
                             PLANTED(
                                 $0 &- base > Int64(Self.jumpMilliseconds),
                                 (base &- $0).magnitude > Self.jumpMilliseconds)
