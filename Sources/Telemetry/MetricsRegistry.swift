@@ -47,7 +47,7 @@ package final class MetricsRegistry: MetricsFactory, Sendable {
         var text = ""
         var last: String?
         for (key, series) in series.sorted(by: { ($0.key.name, $0.key.labels) < ($1.key.name, $1.key.labels) }) {
-            if key.name != last { text += "# TYPE \(key.name) \(kinds[key.name]?.word ?? "untyped")\n" }
+            if key.name != last { text += "# TYPE \(key.name) \(kinds[key.name]?.rawValue ?? "untyped")\n" }
             last = key.name
             series.write(key.name, key.labels, to: &text)
         }
@@ -127,8 +127,8 @@ extension MetricsRegistry {
 /// How many durations a timer recorded, by their length.
 package struct HistogramCounts: Hashable, Sendable {
     /// Those of each bucket of a histogram; what is longer than the last is in `count` only.
-    fileprivate(set) var buckets: [UInt64] = []
-    private(set) var count: UInt64 = 0
+    private var buckets: [UInt64] = []
+    private var count: UInt64 = 0
 
     /// Nothing is recorded.
     package init() {}
@@ -161,18 +161,9 @@ package struct HistogramCounts: Hashable, Sendable {
 
 /// One series: a number that grows or changes, or how values are spread.
 final class MetricSeries: Sendable {
-    enum Kind: Sendable {
+    /// In Prometheus' words.
+    enum Kind: String {
         case counter, gauge, summary, histogram
-
-        /// Prometheus' word.
-        var word: String {
-            switch self {
-            case .counter: "counter"
-            case .gauge: "gauge"
-            case .summary: "summary"
-            case .histogram: "histogram"
-            }
-        }
     }
 
     private struct State {

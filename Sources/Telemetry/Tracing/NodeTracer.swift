@@ -93,10 +93,11 @@ package final class NodeTracer: Tracer {
     }
 
     private func span(
-        _ name: String, below parent: TraceContext?, _ context: ServiceContext, _ kind: SpanKind, at begin: Instant
+        _ name: String, below parent: TraceContext?, _ context: ServiceContext, _ kind: SpanKind, at begin: Instant,
+        isSampled: Bool = true
     ) -> RecordedSpan {
         let place = TraceContext(
-            trace: parent?.trace ?? newTrace(), span: newSpan(), isSampled: parent?.isSampled ?? true)
+            trace: parent?.trace ?? newTrace(), span: newSpan(), isSampled: parent?.isSampled ?? isSampled)
         let span = FinishedSpan(
             context: place, parent: parent?.span, name: name, kind: kind, begin: begin.nanosecondsSinceEpoch,
             end: begin.nanosecondsSinceEpoch, attributes: [:], events: [], links: [], status: nil)
@@ -108,10 +109,7 @@ package final class NodeTracer: Tracer {
     }
 
     private func newSpan() -> UInt64 {
-        while true {
-            let id = random()
-            if id != 0 { return id }
-        }
+        while true { if case let id = random(), id != 0 { return id } }
     }
 }
 
@@ -124,12 +122,8 @@ extension NodeTracer {
     ) -> RecordedSpan {
         let context = context()
         let begin = Instant(nanosecondsSinceEpoch: instant().nanosecondsSinceEpoch)
-        if let parent = context.trace { return span(operationName, below: parent, context, kind, at: begin) }
-        let place = TraceContext(trace: newTrace(), span: newSpan(), isSampled: isChosen)
-        let span = FinishedSpan(
-            context: place, parent: nil, name: operationName, kind: kind, begin: begin.nanosecondsSinceEpoch,
-            end: begin.nanosecondsSinceEpoch, attributes: [:], events: [], links: [], status: nil)
-        return RecordedSpan(span, below: context, tracer: self)
+        let isSampled = context.trace?.isSampled ?? isChosen
+        return span(operationName, below: context.trace, context, kind, at: begin, isSampled: isSampled)
     }
 
     /// Nothing: the exporter comes every second.

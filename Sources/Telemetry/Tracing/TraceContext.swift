@@ -76,28 +76,16 @@ extension ServiceContext {
 
 /// Numbers as hexadecimal digits in lower case, which is what trace contexts have.
 enum HexDigits {
-    /// - Returns: nil for more than 16 digits, and for anything else than digits.
+    /// - Returns: nil for more than 64 bits, and for anything else than digits.
     static func number(_ digits: some Collection<UInt8>) -> UInt64? {
-        guard !digits.isEmpty, digits.count <= 16 else { return nil }
-        var number: UInt64 = 0
-        for digit in digits {
-            switch digit {
-            case UInt8(ascii: "0")...UInt8(ascii: "9"): number = number << 4 | UInt64(digit - UInt8(ascii: "0"))
-            case UInt8(ascii: "a")...UInt8(ascii: "f"): number = number << 4 | UInt64(digit - UInt8(ascii: "a") + 10)
-            default: return nil
-            }
-        }
-        return number
+        // Without this, signs and upper case would pass.
+        guard digits.allSatisfy({ "0123456789abcdef".utf8.contains($0) }) else { return nil }
+        return UInt64(String(decoding: digits, as: UTF8.self), radix: 16)
     }
 
     /// 16 digits.
     static func text(_ number: UInt64) -> String {
-        String(unsafeUninitializedCapacity: 16) { text in
-            for place in 0..<16 {
-                let digit = UInt8(truncatingIfNeeded: number >> UInt64(60 - 4 * place) & 0xF)
-                text[place] = digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10
-            }
-            return 16
-        }
+        let digits = String(number, radix: 16)
+        return String(repeating: "0", count: 16 - digits.count) + digits
     }
 }
