@@ -189,7 +189,8 @@ extension JSONValue {
         return (exact ?? self["retryAfter"]?.plainNumber).map { max($0, 0) }
     }
 
-    private var plainNumber: Double? {
+    /// A number of either kind; nil for anything else.
+    package var plainNumber: Double? {
         switch self {
         case .integer(let number): Double(number)
         case .number(let number): number

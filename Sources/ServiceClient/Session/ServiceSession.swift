@@ -58,9 +58,6 @@ package final class ServiceSession: Sendable {
             ?? configuration.webAuthTokenFile.map { WebAuthTokenSource(path: $0) }
     }
 
-    /// Whether there is a user's token, and the server did not refuse it when it was last asked.
-    package var isSignedIn: Bool { token != nil && !state.withLock(\.isRefused) }
-
     /// Whether the configuration names a user's token at all.
     package var hasUser: Bool { token != nil }
 
@@ -145,7 +142,7 @@ package final class ServiceSession: Sendable {
     /// The credentials for public data: the server key if there is one, else the tokens.
     func publicCredentials() throws(ServiceClientError) -> CallerCredentials {
         if let path = configuration.serverKeyFile {
-            return .key(try ServerKeySource(path: path, id: configuration.serverKeyID).read())
+            return .key(try ServerKeyFile(path: path, id: configuration.serverKeyID))
         }
         return .tokens(api: try apiToken(), user: try token?.token())
     }

@@ -92,8 +92,8 @@ struct ConnectionSettings: Sendable {
     var administratorTokenFile: String?
     /// The time as a user that requests name, beside the administrator's token.
     var actingID: String?
-    /// Signs requests for public data instead of tokens.
-    var serverKey: ServerKeySource?
+    /// The file of the key that signs requests for public data instead of tokens, and its id where one was named.
+    var serverKey: (path: String, id: String?)?
     /// Where the user's token of the moment comes from, which answers replace.
     var session: WebAuthTokenSource?
     /// How long to go on while the cluster says to come back later; nil where nobody said.
@@ -183,7 +183,7 @@ struct ClientOptions: ParsableArguments {
             return settings
         }
         if let path = keyFile ?? (namesTokens ? nil : variable("KEY_FILE")) {
-            settings.serverKey = ServerKeySource(path: path, id: keyID ?? variable("KEY_ID"))
+            settings.serverKey = (path, keyID ?? variable("KEY_ID"))
         }
         if let path = connection.webAuthTokenFile ?? variable("WEB_AUTH_TOKEN_FILE") {
             settings.webAuthToken = nil

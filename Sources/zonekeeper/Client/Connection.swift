@@ -168,7 +168,7 @@ struct Connection: Sendable {
     /// What requests for public data show: the server key where there is one, else the tokens.
     private func publicCredentials() throws -> CallerCredentials {
         if let id = settings.actingID { return .acting(id: id) }
-        if let key = try settings.serverKey?.read() { return .key(key) }
+        if let key = settings.serverKey { return .key(try ServerKeyFile(path: key.path, id: key.id)) }
         return .tokens(api: try apiToken(), user: try settings.session?.token())
     }
 

@@ -31,7 +31,7 @@ struct AdministratorRoleOptions: ParsableArguments {
     @OptionGroup var password: NewPasswordOptions
 
     /// Nil where none is named.
-    var containersJSON: JSONValue? { containers.isEmpty ? nil : .array(containers.map { .string($0) }) }
+    var containersJSON: JSONValue? { containers.isEmpty ? nil : .strings(containers) }
 }
 
 struct AdministratorCreateCommand: ClientCommand {
@@ -53,8 +53,8 @@ struct AdministratorCreateCommand: ClientCommand {
     func run(on connection: Connection) async throws {
         let secret = try given.password.secret(of: name)
         let body = JSONValue.members([
-            "name": .string(name), "role": given.role.map { .string($0) }, "containers": given.containersJSON,
-            "password": secret.map { .string($0) },
+            "name": .string(name), "role": .given(given.role), "containers": given.containersJSON,
+            "password": .given(secret),
         ])
         let response = try await connection.administer("POST", "administrators", body: body)
         try show(response, "created the administrator \(name)")
@@ -97,8 +97,8 @@ struct AdministratorUpdateCommand: ClientCommand {
     func run(on connection: Connection) async throws {
         let secret = try given.password.secret(of: name)
         let body = JSONValue.members([
-            "role": given.role.map { .string($0) }, "containers": everywhere ? .null : given.containersJSON,
-            "password": noPassword ? .null : secret.map { .string($0) },
+            "role": .given(given.role), "containers": everywhere ? .null : given.containersJSON,
+            "password": noPassword ? .null : .given(secret),
         ])
         let response = try await connection.administer(
             "PATCH", "administrators", parameters: ["name": name], body: body)
@@ -152,7 +152,7 @@ struct AdministratorAddCommand: ClientCommand {
                 "POST", "tokens",
                 body: .members([
                     "kind": .string("administrator"), "name": .string(name), "secret": .string(secret),
-                    "label": label.map { .string($0) },
+                    "label": .given(label),
                 ]))
         } catch let failure as CommandFailure where failure.isOutcomeUnknown {
             throw CommandFailure(
@@ -175,11 +175,9 @@ struct AdministratorListCommand: ClientCommand {
 
     func run(on connection: Connection) async throws {
         let columns: [Table.Column] = [
-            ("NAME", { $0.text("name") }), ("ROLE", { $0.text("role") }),
-            ("CONTAINERS", { Self.containers(of: $0) ?? "all" }),
-            ("PASSWORD", { $0["hasPassword"] == .bool(true) ? "yes" : "no" }),
-            ("TOKEN SINCE", { $0["token"]?.time("created") ?? "" }), ("CREATED", { $0.time("created") }),
-            ("LAST SIGN-IN", { $0.time("lastUsed") }),
+            .text("NAME", "name"), .text("ROLE", "role"), .init("CONTAINERS", { Self.containers(of: $0) ?? "all" }),
+            .flag("PASSWORD", "hasPassword"), .init("TOKEN SINCE", { $0["token"]?.time("created") ?? "" }),
+            .time("CREATED", "created"), .time("LAST SIGN-IN", "lastUsed"),
         ]
         try list(try await connection.administer("GET", "administrators"), "administrators", columns)
     }

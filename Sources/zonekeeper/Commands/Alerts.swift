@@ -56,10 +56,10 @@ struct AlertsCommand: ClientCommand {
         Table(
             rules,
             [
-                ("RULE", { $0.text("name") }), ("STATE", { $0.text("state") }), ("SEVERITY", { $0.text("severity") }),
-                ("VALUE", { LimitValue.text($0["value"], unit(of: $0)) }), ("THRESHOLD", threshold),
-                ("SET FOR", { $0.text("source") == "default" ? "" : "the \($0.text("source"))" }),
-                ("LIMIT", { $0.text("limit") }),
+                .text("RULE", "name"), .text("STATE", "state"), .text("SEVERITY", "severity"),
+                .init("VALUE", { LimitValue.text($0["value"], unit(of: $0)) }), .init("THRESHOLD", threshold),
+                .init("SET FOR", { $0.text("source") == "default" ? "" : "the \($0.text("source"))" }),
+                .text("LIMIT", "limit"),
             ]
         ).text
     }

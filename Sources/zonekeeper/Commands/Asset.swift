@@ -145,7 +145,7 @@ enum StoredAssets {
                 "records/lookup",
                 [
                     "records": .array([.members(["recordName": .string(name)])]),
-                    "desiredKeys": keys.map { .array($0.map { .string($0) }) },
+                    "desiredKeys": keys.map { .strings($0) },
                 ], on: connection))
         let records = try response.records()
         if let failure = ServiceResponse.failures(in: records).first { throw CommandFailure(failure) }
@@ -154,8 +154,7 @@ enum StoredAssets {
 
     /// Each asset with its field, and its number in a list.
     static func assets(of record: JSONValue) -> [(field: String, number: Int, asset: JSONValue)] {
-        guard case .object(let fields)? = record["fields"] else { return [] }
-        return fields.flatMap { field -> [(field: String, number: Int, asset: JSONValue)] in
+        (record["fields"]?.members ?? []).flatMap { field -> [(field: String, number: Int, asset: JSONValue)] in
             guard let value = field.value["value"] else { return [] }
             let members = (value.array ?? [value]).filter { $0["fileChecksum"] != nil }
             return members.enumerated().map { (field.key, $0 + 1, $1) }
@@ -207,7 +206,7 @@ struct AssetUploads {
     private func send(_ path: String, for field: String, on connection: Connection) async throws -> JSONValue {
         let source = try AssetSource(path: path)
         let token = JSONValue.members([
-            "recordName": recordName.map { .string($0) }, "recordType": .string(recordType),
+            "recordName": .given(recordName), "recordType": .string(recordType),
             "fieldName": .string(field), "size": .integer(source.size),
         ])
         let answer = try await connection.send(

@@ -25,9 +25,7 @@ struct BackupOptions: ParsableArguments {
     }
 
     func layout() throws -> ClusterLayout {
-        if let data { return ClusterLayout(single: data) }
-        guard let config else { throw ValidationError("either --config or --data is expected") }
-        return try ClusterLayout.read(config)
+        if let data { ClusterLayout(single: data) } else { try ClusterLayout.read(config ?? "") }
     }
 }
 

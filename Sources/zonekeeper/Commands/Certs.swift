@@ -29,8 +29,7 @@ struct CertsOptions: ParsableArguments {
     /// The folder, and the configuration where that names it.
     func folder() throws -> (path: String, layout: ClusterLayout?) {
         if let directory { return (Paths.absolute(directory), nil) }
-        guard let config else { throw ValidationError("either --config or --directory is expected") }
-        let layout = try ClusterLayout.read(config)
+        let layout = try ClusterLayout.read(config ?? "")
         return (layout.certificates, layout)
     }
 }
@@ -137,7 +136,7 @@ struct CertsStatusCommand: AsyncParsableCommand {
             let certificates = list.map { certificate in
                 JSONValue.members([
                     "file": .string(certificate.file), "subject": .string(certificate.subject),
-                    "issuer": .string(certificate.issuer), "names": .array(certificate.names.map { .string($0) }),
+                    "issuer": .string(certificate.issuer), "names": .strings(certificate.names),
                     "notBefore": .string(Times.text(certificate.notBefore)),
                     "notAfter": .string(Times.text(certificate.notAfter)),
                     "daysLeft": .integer(Int64(certificate.daysLeft(at: now))),

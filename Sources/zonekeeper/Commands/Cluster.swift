@@ -171,12 +171,12 @@ enum ClusterTable {
                 "clientURL": .string(status.clientURL), "peerAddress": .string(status.peerAddress),
                 "state": .string(status.state.rawValue), "version": .string(status.version),
                 "featureLevel": status.featureLevel.map { .integer(Int64($0)) } ?? .null,
-                "obstacle": status.obstacle.map { .string($0) } ?? .null,
+                "obstacle": .given(status.obstacle) ?? .null,
                 "leads": .array(status.leads.map { .integer(Int64($0)) }),
                 "assets": JSONValue.members([
                     "fetching": .integer(Int64(status.assets.fetching)),
                     "missing": .integer(Int64(status.assets.missing)),
-                    "missingFiles": .array(status.assets.missingFiles.map { .string($0) }),
+                    "missingFiles": .strings(status.assets.missingFiles),
                 ]),
                 "waitingEffects": .integer(status.waitingEffects),
                 "waitingMatches": .integer(status.waitingMatches),
@@ -228,7 +228,7 @@ struct ClusterAddCommand: ClientCommand {
         try await ClusterChange(connection: connection, follow: follow, isJSON: options.json).run(
             "POST", "cluster/nodes", new.json(id: node),
             isDone: { $0.isSettled && $0.nodes.contains { $0.id == Int64(node) && $0.hasJoined } },
-            progress: \.progress, result: "node \(node) is in the cluster")
+            result: "node \(node) is in the cluster")
     }
 }
 
@@ -251,7 +251,7 @@ struct ClusterRemoveCommand: ClientCommand {
         try await ClusterChange(connection: connection, follow: follow, isJSON: options.json).run(
             "DELETE", "cluster/nodes", parameters: ["id": "\(node)"],
             isDone: { $0.isSettled && $0.removed.contains(Int64(node)) },
-            progress: \.progress, result: "node \(node) is not in the cluster any more; its folder can be deleted")
+            result: "node \(node) is not in the cluster any more; its folder can be deleted")
     }
 }
 
@@ -279,7 +279,6 @@ struct ClusterReplaceCommand: ClientCommand {
         try await ClusterChange(connection: connection, follow: follow, isJSON: options.json).run(
             "POST", "cluster/replace", new.json(id: node, inPlaceOf: old),
             isDone: { $0.isSettled && $0.removed.contains(Int64(old)) },
-            progress: \.progress,
             result: "node \(node) has taken the place of node \(old), whose folder can be deleted")
     }
 }
@@ -375,17 +374,14 @@ struct ClusterHealthCommand: ClientCommand {
     }
 
     static func text(_ json: JSONValue) -> String {
-        let size: (String) -> (JSONValue) -> String = { key in
-            { node in node.amount(key).map { Units.bytes($0) } ?? "" }
-        }
         let table = Table(
             json["nodes"]?.array ?? [],
             [
-                ("NODE", { $0.text("id") }), ("STATE", state), ("BUILD", { $0.text("version") }),
-                ("UP", { $0.amount("uptimeSeconds").map { Units.seconds(Double($0)) } ?? "" }),
-                ("CPU S", { RequestTable.number($0["cpuSeconds"]) }), ("MEMORY", size("memoryBytes")),
-                ("DISK FREE", size("diskFreeBytes")), ("OF", size("diskBytes")), ("LEADS", { $0.text("leads") }),
-                ("BEHIND", { $0.text("unappliedEntries") }), ("CERTIFICATE UNTIL", { $0.time("certificateExpires") }),
+                .text("NODE", "id"), .init("STATE", state), .text("BUILD", "version"),
+                .init("UP", { $0.amount("uptimeSeconds").map { Units.seconds(Double($0)) } ?? "" }),
+                .number("CPU S", "cpuSeconds"), .bytes("MEMORY", "memoryBytes"),
+                .bytes("DISK FREE", "diskFreeBytes"), .bytes("OF", "diskBytes"), .text("LEADS", "leads"),
+                .text("BEHIND", "unappliedEntries"), .time("CERTIFICATE UNTIL", "certificateExpires"),
             ])
         return ([table.text] + problems(json)).joined(separator: "\n")
     }

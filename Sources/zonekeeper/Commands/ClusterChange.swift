@@ -100,8 +100,8 @@ struct ClusterChange {
     ///   - result: the last line.
     func run(
         _ method: String, _ route: String, parameters: KeyValuePairs<String, String?> = [:],
-        _ body: JSONValue? = nil, isDone: (ClusterOverview) -> Bool, progress: (ClusterOverview) -> String,
-        result: String
+        _ body: JSONValue? = nil, isDone: (ClusterOverview) -> Bool,
+        progress: (ClusterOverview) -> String = \.progress, result: String
     ) async throws {
         // Who is asked may be the one that leaves: then another says what came of it.
         let nodes = try ClusterOverview(await connection.administer("GET", "cluster").json())
@@ -173,6 +173,13 @@ struct ClusterOverview: Hashable, Sendable {
         var lag: Lag?
 
         var name: String { shard.map { "shard \($0)" } ?? "directory" }
+
+        /// What an unsettled group is at.
+        var state: String {
+            if leader == nil { return "\(name) has no leader" }
+            let behind = lag.map { ", node \($0.node) lacks \($0.entries) entries" } ?? ""
+            return "\(name): \(waitsFor.isEmpty ? "a change is under way" : waitsFor)\(behind)"
+        }
     }
 
     struct Lag: Hashable, Sendable {
@@ -186,11 +193,8 @@ struct ClusterOverview: Hashable, Sendable {
         var peerAddress: String
         var isLeaving: Bool
         var hasJoined: Bool
-        var replicas: Int64
-        var leads: Int64
     }
 
-    var epoch: Int64
     var isSettled: Bool
     var nodes: [Node]
     var removed: [Int64]
@@ -198,17 +202,15 @@ struct ClusterOverview: Hashable, Sendable {
 
     /// - Throws: `CommandFailure` if the answer is not one about a cluster.
     init(_ json: JSONValue) throws(CommandFailure) {
-        guard case .integer(let epoch)? = json["epoch"], case .bool(let isSettled)? = json["settled"],
+        guard case .integer? = json["epoch"], case .bool(let isSettled)? = json["settled"],
             let nodes = json["nodes"]?.array, let groups = json["groups"]?.array
         else { throw CommandFailure("the answer says nothing of a cluster. Is this a Zonekeeper node?") }
-        self.epoch = epoch
         self.isSettled = isSettled
         self.nodes = nodes.map { node in
             Node(
                 id: node.amount("id") ?? 0, clientURL: node.text("clientURL"),
                 peerAddress: node.text("peerAddress"), isLeaving: node["leaving"] == .bool(true),
-                hasJoined: node["joined"] == .bool(true), replicas: node.amount("replicas") ?? 0,
-                leads: node.amount("leads") ?? 0)
+                hasJoined: node["joined"] == .bool(true))
         }
         removed = (json["removed"]?.array ?? []).compactMap(\.amount)
         self.groups = groups.map { group in
@@ -245,14 +247,5 @@ struct ClusterOverview: Hashable, Sendable {
             "; \(group.name) is still led by \(group.leader.map { "node \($0)" } ?? "nobody")"
         }
         return "\(groups.count - late.count) of \(groups.count) groups are led as asked" + (first ?? "")
-    }
-}
-
-extension ClusterOverview.Group {
-    /// What an unsettled group is at.
-    var state: String {
-        if leader == nil { return "\(name) has no leader" }
-        let behind = lag.map { ", node \($0.node) lacks \($0.entries) entries" } ?? ""
-        return "\(name): \(waitsFor.isEmpty ? "a change is under way" : waitsFor)\(behind)"
     }
 }

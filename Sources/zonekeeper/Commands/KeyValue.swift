@@ -21,8 +21,8 @@ enum KeyValueTable {
             return (entry["value"]?["value"] ?? .null).simplified.plainText.shortened(to: 80)
         }
         let columns: [Table.Column] = [
-            ("KEY", { $0.text("key") }), ("TYPE", { $0["value"]?.text("type") ?? "" }), ("VALUE", value),
-            ("MODIFIED", { $0.time("modified") }),
+            .text("KEY", "key"), .init("TYPE", { $0["value"]?.text("type") ?? "" }), .init("VALUE", value),
+            .time("MODIFIED", "modified"),
         ]
         return Table(entries, columns).text
     }
@@ -49,7 +49,7 @@ struct KeyValueGetCommand: ClientCommand {
     var keys: [String]
 
     func run(on connection: Connection) async throws {
-        let json = JSONValue.members(["keys": .array(keys.map { .string($0) })])
+        let json = JSONValue.members(["keys": .strings(keys)])
         let response = try await connection.preferences("get", json)
         let values = try response.entries("values")
         if options.json {
@@ -91,7 +91,7 @@ struct KeyValueSetCommand: ClientCommand {
 
     func run(on connection: Connection) async throws {
         let write = JSONValue.members([
-            "key": .string(key), "value": try type.json(value), "version": ifVersion.map { .string($0) },
+            "key": .string(key), "value": try type.json(value), "version": .given(ifVersion),
         ])
         let response = try await connection.preferences("set", .members(["writes": .array([write])]))
         let usage = try response.json()["usage"]
@@ -206,7 +206,7 @@ struct KeyValueChangesCommand: ClientCommand {
             try await connection.preferences("changes", $0)
         }
         try show(
-            .members(["changes": .array(changes), "syncToken": token.map { .string($0) }]),
+            .members(["changes": .array(changes), "syncToken": .given(token)]),
             "\(KeyValueTable.text(changes))\ntoken \(token ?? "")")
     }
 }
@@ -242,7 +242,7 @@ extension Connection {
         var usage: JSONValue = .null
         var after: String?
         repeat {
-            let page = try await preferences("list", .members(["after": after.map { .string($0) }])).json()
+            let page = try await preferences("list", .members(["after": .given(after)])).json()
             entries += page["values"]?.array ?? []
             usage = page["usage"] ?? .null
             after = page["after"]?.string
@@ -258,7 +258,7 @@ extension Connection {
         var entries: [JSONValue] = []
         var token = since
         while true {
-            let json = try await page(.members(["syncToken": token.map { .string($0) }])).json()
+            let json = try await page(.members(["syncToken": .given(token)])).json()
             entries += json[key]?.array ?? []
             token = json["syncToken"]?.string
             if json["moreComing"] != .bool(true) { return (entries, token) }

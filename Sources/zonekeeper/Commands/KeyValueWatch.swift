@@ -32,7 +32,7 @@ struct KeyValueWatchCommand: ClientCommand {
             try connection.preferencesRequest(
                 "watch",
                 .members([
-                    "syncToken": token.map { .string($0) }, "timeout": .integer(wait),
+                    "syncToken": .given(token), "timeout": .integer(wait),
                     "resultsLimit": left.map { .integer(Int64($0)) },
                 ]))
         }
@@ -48,20 +48,18 @@ struct KeyValueWatchCommand: ClientCommand {
         let lines = changes.enumerated().map { position, change in
             guard options.json else { return Self.line(change) }
             let isLast = position == changes.count - 1
-            return JSONValue.members(["change": change, "syncToken": isLast ? token.map { .string($0) } : nil])
+            return JSONValue.members(["change": change, "syncToken": isLast ? .given(token) : nil])
                 .plainText
         }
         // Standard output may be a pipe, which would keep lines back.
         Console.printPart(lines.map { $0 + "\n" }.joined())
     }
 
-    /// A change as people read it, on one line: control characters, which would command the terminal, become spaces.
     static func line(_ change: JSONValue) -> String {
         let device = change["device"]?.string.map { " (by \($0))" } ?? ""
         let value = (change["value"]?["value"] ?? .null).simplified.plainText.shortened(to: 200)
         let what = change["deleted"] == .bool(true) ? " deleted" : " = \(value)"
-        let scalars = "\(change.time("modified"))  \(change.text("key"))\(what)\(device)".unicodeScalars
-        return String(String.UnicodeScalarView(scalars.map { $0.properties.generalCategory == .control ? " " : $0 }))
+        return "\(change.time("modified"))  \(change.text("key"))\(what)\(device)".onOneLine
     }
 }
 

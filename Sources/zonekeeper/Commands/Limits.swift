@@ -41,7 +41,8 @@ struct LimitsShowCommand: ClientCommand {
                 limit.text("name"), LimitValue.text(limit["value"], unit), source == "default" ? "" : "the \(source)",
             ])
         }
-        guard case .object(let effective)? = json["effective"], !effective.isEmpty else { return table.text }
+        let effective = json["effective"]?.members ?? []
+        if effective.isEmpty { return table.text }
         var sums = Table("IN FORCE", "VALUE")
         for member in effective {
             sums.add([member.key, LimitValue.text(member.value, ContainerLimit(rawValue: member.key)?.unit)])
@@ -146,8 +147,7 @@ struct LimitsExplainCommand: ClientCommand {
             table.add([
                 rule.text("name"), LimitValue.text(rule["limit"], unit), LimitValue.text(rule["used"], unit),
                 LimitValue.text(rule["remaining"], unit == .requestsPerSecond ? .requests : unit),
-                seconds(rule["resetSeconds"]),
-                rule["fires"] == .bool(true) ? "yes" : "no",
+                rule["resetSeconds"]?.plainNumber.map(Units.seconds) ?? "", rule["fires"] == .bool(true) ? "yes" : "no",
             ])
         }
         let reasons = rules.filter { $0["fires"] == .bool(true) }.map { "\($0.text("name")): \($0.text("reason"))" }
@@ -163,14 +163,6 @@ struct LimitsExplainCommand: ClientCommand {
         default: ContainerLimit(rawValue: rule)?.unit
         }
     }
-
-    private static func seconds(_ json: JSONValue?) -> String {
-        switch json {
-        case .integer(let seconds)?: Units.seconds(Double(seconds))
-        case .number(let seconds)?: Units.seconds(seconds)
-        default: ""
-        }
-    }
 }
 
 /// The value of a limit as people write and read it.
@@ -180,10 +172,8 @@ enum LimitValue {
         if value == ContainerLimit.unlimited { return "unlimited" }
         switch unit {
         case .bytes?: return Units.bytes(value)
-        case .requestsPerSecond?, .requests?, .records?, .savesPerMinute?, .minutes?, .days?, .versions?, .entries?,
-            .elections?, .milliseconds?, .percent?:
-            return "\(Units.count(value)) \(unit?.rawValue ?? "")"
         case nil: return Units.count(value)
+        case let unit?: return "\(Units.count(value)) \(unit.rawValue)"
         }
     }
 
@@ -223,9 +213,7 @@ enum LimitValue {
         return switch limit.unit {
         case .bytes: "an amount such as 10GB or 64MiB, 'unlimited' or 'default' is expected"
         case .records: "a number of records, 'unlimited' or 'default' is expected"
-        case .requestsPerSecond, .requests, .savesPerMinute, .minutes, .days, .versions, .entries, .elections,
-            .milliseconds, .percent:
-            "\(Units.count(lower)) to \(Units.count(upper)) \(limit.unit.rawValue) or 'default' is expected"
+        default: "\(Units.count(lower)) to \(Units.count(upper)) \(limit.unit.rawValue) or 'default' is expected"
         }
     }
 }

@@ -66,7 +66,7 @@ struct ProviderAddCommand: ClientCommand {
         }
         let body = JSONValue.members([
             "name": .string(name), "issuer": .string(issuer), "clientID": .string(clientID),
-            "clientSecret": publicClient ? .null : secret.map { .string($0) },
+            "clientSecret": publicClient ? .null : .given(secret),
             "allowsSignUp": allowSignUp.map { .bool($0) },
         ])
         let response = try await connection.administer("POST", "providers", body: body)
@@ -84,9 +84,8 @@ struct ProviderListCommand: ClientCommand {
         try list(
             try await connection.administer("GET", "providers"), "providers", nothing: "no identity providers",
             [
-                ("PROVIDER", { $0.text("name") }), ("ISSUER", { $0.text("issuer") }),
-                ("CLIENT ID", { $0.text("clientID") }),
-                ("SIGN-UP", { $0["allowsSignUp"] == .bool(true) ? "yes" : "no" }),
+                .text("PROVIDER", "name"), .text("ISSUER", "issuer"), .text("CLIENT ID", "clientID"),
+                .flag("SIGN-UP", "allowsSignUp"),
             ])
     }
 }

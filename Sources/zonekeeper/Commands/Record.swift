@@ -65,7 +65,7 @@ struct RecordSaveCommand: ClientCommand {
         let kind = tag != nil ? "update" : force ? "forceUpdate" : "create"
         let record = JSONValue.members([
             "recordName": (name ?? given.recordName).map { .string($0) }, "recordType": .string(type),
-            "recordChangeTag": tag.map { .string($0) },
+            "recordChangeTag": .given(tag),
             "parent": parent.map { $0.isEmpty ? .null : .members(["recordName": .string($0)]) } ?? given.parent,
             "fields": given.fields,
         ])
@@ -131,7 +131,7 @@ struct RecordDeleteCommand: ClientCommand {
         let operations = names.map { name in
             JSONValue.members([
                 "operationType": .string(tag == nil ? "forceDelete" : "delete"),
-                "record": .members(["recordName": .string(name), "recordChangeTag": tag.map { .string($0) }]),
+                "record": .members(["recordName": .string(name), "recordChangeTag": .given(tag)]),
             ])
         }
         let response = try await connection.send(try place.modify(operations, on: connection))
@@ -188,9 +188,9 @@ struct RecordChangesCommand: ClientCommand {
         var token = token
         while true {
             let request = JSONValue.members([
-                "zoneID": ZoneRequests.id(zone), "syncToken": token.map { .string($0) },
+                "zoneID": ZoneRequests.id(zone), "syncToken": .given(token),
                 "reverse": reverse ? .bool(true) : nil, "desiredKeys": keys.map { .array($0) },
-                "desiredRecordTypes": type.isEmpty ? nil : .array(type.map { .string($0) }),
+                "desiredRecordTypes": type.isEmpty ? nil : .strings(type),
             ])
             let response = try await connection.send(
                 try connection.request("private", "changes/zone", .members(["zones": .array([request])]))
@@ -208,17 +208,16 @@ struct RecordChangesCommand: ClientCommand {
 enum ChangesTable {
     static func text(_ records: [JSONValue]) -> String {
         let columns: [Table.Column] = [
-            ("CHANGE", { $0["deleted"] == .bool(true) ? "deleted" : "saved" }),
-            ("RECORD NAME", { $0.text("recordName") }), ("TYPE", { $0.text("recordType") }),
-            ("TAG", { $0.text("recordChangeTag") }), ("MODIFIED", { $0["modified"]?.time("timestamp") ?? "" }),
-            ("FIELDS", { fields(of: $0).shortened(to: 80) }),
+            .init("CHANGE", { $0["deleted"] == .bool(true) ? "deleted" : "saved" }), .text("RECORD NAME", "recordName"),
+            .text("TYPE", "recordType"), .text("TAG", "recordChangeTag"),
+            .init("MODIFIED", { $0["modified"]?.time("timestamp") ?? "" }),
+            .init("FIELDS", { fields(of: $0).shortened(to: 80) }),
         ]
         return Table(records, columns).text
     }
 
     static func fields(of record: JSONValue) -> String {
-        guard case .object(let members)? = record["fields"] else { return "" }
-        return members.map { "\($0.key)=\(RecordTable.value($0.value))" }.joined(separator: " ")
+        (record["fields"]?.members ?? []).map { "\($0.key)=\(RecordTable.value($0.value))" }.joined(separator: " ")
     }
 }
 
@@ -245,12 +244,8 @@ struct RecordOptions: ParsableArguments {
         _ action: String, _ members: KeyValuePairs<String, JSONValue?>, isZoneWide: Bool = false,
         on connection: Connection
     ) throws -> ServiceRequest {
-        guard case .object(let given) = JSONValue.members(members) else {
-            preconditionFailure("members make an object")
-        }
-        return try connection.request(
-            database.rawValue, action,
-            .object((isZoneWide ? [] : [JSONValue.Member("zoneID", zoneID)]) + given))
+        let zone = isZoneWide ? [] : [JSONValue.Member("zoneID", zoneID)]
+        return try connection.request(database.rawValue, action, .object(zone + JSONValue.members(members).members))
     }
 
     /// A request that changes records; it carries an idempotency key.

@@ -255,10 +255,7 @@ enum RecordTable {
         return (lines + table.text.split(separator: "\n").map { "  " + $0 }).joined(separator: "\n")
     }
 
-    private static func fields(of record: JSONValue) -> [JSONValue.Member] {
-        guard case .object(let members)? = record["fields"] else { return [] }
-        return members
-    }
+    private static func fields(of record: JSONValue) -> [JSONValue.Member] { record["fields"]?.members ?? [] }
 
     /// A field's value: places as latitude,longitude, references by their record's name, times as such.
     static func value(_ field: JSONValue) -> String {

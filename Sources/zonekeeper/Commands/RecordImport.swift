@@ -158,7 +158,7 @@ struct RecordImport {
             .members([
                 "operationType": .string(kind.rawValue),
                 "record": .members([
-                    "recordName": object.recordName.map { .string($0) }, "recordType": .string(recordType),
+                    "recordName": .given(object.recordName), "recordType": .string(recordType),
                     "parent": object.parent, "fields": object.fields,
                 ]),
             ]))

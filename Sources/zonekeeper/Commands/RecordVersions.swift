@@ -96,11 +96,8 @@ struct EarlierVersions {
 
     /// The operation that makes a record what a version of it was.
     static func operation(saving version: JSONValue, over present: JSONValue?) -> JSONValue {
-        func members(_ fields: JSONValue?) -> [JSONValue.Member] {
-            if case .object(let members)? = fields { members } else { [] }
-        }
-        let kept = members(version["fields"])
-        let cleared = members(present?["fields"]).filter { version["fields"]?[$0.key] == nil }
+        let kept = version["fields"]?.members ?? []
+        let cleared = (present?["fields"]?.members ?? []).filter { version["fields"]?[$0.key] == nil }
             .map { JSONValue.Member($0.key, .null) }
         let parent = version["parent"] ?? (present?["parent"] == nil ? nil : .null)
         return .members([
@@ -114,13 +111,13 @@ struct EarlierVersions {
 
     static func table(_ versions: [JSONValue]) -> String {
         let columns: [Table.Column] = [
-            ("TAG", { $0["record"]?.text("recordChangeTag") ?? "" }),
-            ("MODIFIED", { $0["record"]?["modified"]?.time("timestamp") ?? "" }),
-            ("BY", { $0["record"]?["modified"]?.text("userRecordName") ?? "" }),
-            ("ENDED", { $0["replaced"]?.time("timestamp") ?? "" }),
-            ("BY", { $0["replaced"]?.text("userRecordName") ?? "" }),
-            ("HOW", { $0["isDeletion"] == .bool(true) ? "deleted" : "changed" }),
-            ("FIELDS", { ($0["record"].map(ChangesTable.fields) ?? "").shortened(to: 60) }),
+            .init("TAG", { $0["record"]?.text("recordChangeTag") ?? "" }),
+            .init("MODIFIED", { $0["record"]?["modified"]?.time("timestamp") ?? "" }),
+            .init("BY", { $0["record"]?["modified"]?.text("userRecordName") ?? "" }),
+            .init("ENDED", { $0["replaced"]?.time("timestamp") ?? "" }),
+            .init("BY", { $0["replaced"]?.text("userRecordName") ?? "" }),
+            .init("HOW", { $0["isDeletion"] == .bool(true) ? "deleted" : "changed" }),
+            .init("FIELDS", { ($0["record"].map(ChangesTable.fields) ?? "").shortened(to: 60) }),
         ]
         return Table(versions, columns).text
     }

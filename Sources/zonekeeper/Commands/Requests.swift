@@ -66,10 +66,9 @@ enum RequestTable {
         Table(
             requests,
             [
-                ("TIME", { $0.time("time") }), ("OPERATION", { $0.text("operation") }),
-                ("DATABASE", { $0["database"]?.string ?? "" }), ("TYPE", { $0["recordType"]?.string ?? "" }),
-                ("USER", { $0["user"]?.string ?? "" }), ("STATUS", status), ("MS", milliseconds),
-                ("RECORDS", { $0.text("records") }), ("NODE", { $0.text("node") }), ("REQUEST", { $0.text("id") }),
+                .time("TIME", "time"), .text("OPERATION", "operation"), .text("DATABASE", "database"),
+                .text("TYPE", "recordType"), .text("USER", "user"), .init("STATUS", status), .init("MS", milliseconds),
+                .text("RECORDS", "records"), .text("NODE", "node"), .text("REQUEST", "id"),
             ])
     }
 

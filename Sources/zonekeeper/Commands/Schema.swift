@@ -30,20 +30,15 @@ struct SchemaShowCommand: ClientCommand {
 
     func run(on connection: Connection) async throws {
         let response = try await connection.administerPlace("GET", "schema/state")
-        try show(response, try SchemaText(response.json(), types: types).text())
+        try show(response, try SchemaText.text(response.json(), types: types))
     }
 }
 
 /// A schema with the state of its indexes, as people read it.
-struct SchemaText {
-    private let json: JSONValue
-    private let types: [String]
-
+enum SchemaText {
     /// - Parameter types: those to show; empty is all.
-    init(_ json: JSONValue, types: [String]) { (self.json, self.types) = (json, types) }
-
     /// - Throws: `CommandFailure` naming a type that is not there.
-    func text() throws(CommandFailure) -> String {
+    static func text(_ json: JSONValue, types: [String]) throws(CommandFailure) -> String {
         let all = json["types"]?.array ?? []
         for name in types where !all.contains(where: { $0.text("name") == name }) {
             let known = all.map { $0.text("name") }.joined(separator: ", ")
@@ -51,7 +46,7 @@ struct SchemaText {
         }
         let shown = all.filter { types.isEmpty || types.contains($0.text("name")) }
         let title = "\(json.text("container")), \(json.text("environment")), version \(json.text("version"))"
-        return ([title] + shown.map(Self.text)).joined(separator: "\n\n")
+        return ([title] + shown.map(text)).joined(separator: "\n\n")
     }
 
     private static func text(of type: JSONValue) -> String {
@@ -402,8 +397,8 @@ struct SchemaHistoryCommand: ClientCommand {
         try list(
             response, "versions", nothing: "no earlier version is kept",
             [
-                ("VERSION", { $0.text("version") }), ("TIME", { $0.time("time") }), ("CAUSE", { $0.text("cause") }),
-                ("TYPES", { $0.text("types") }), ("BY", { $0.text("actor") }),
+                .text("VERSION", "version"), .time("TIME", "time"), .text("CAUSE", "cause"), .text("TYPES", "types"),
+                .text("BY", "actor"),
             ])
     }
 }

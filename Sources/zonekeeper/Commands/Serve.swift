@@ -295,7 +295,12 @@ struct ServeCommand: AsyncParsableCommand {
             host: listenHost, port: node.clientPort, certificatePath: clientCertificate ?? files + "/server.pem",
             keyPath: clientKey ?? files + "/server.key")
         var settings = NodeSettings(
-            node: node, of: file, dataPath: Paths.absolute(data), listenHost: listenHost, tls: tls)
+            nodeID: NodeID(node.id), clusterID: file.name, dataPath: Paths.absolute(data),
+            nodes: file.nodes.map {
+                ClusterMap.Node(id: $0.id, peerHost: $0.host, peerPort: $0.peerPort, clientURL: $0.clientURL)
+            }, peerListenHost: listenHost, tls: tls)
+        settings.shardCount = file.shards
+        settings.replicasPerShard = file.replicas
         settings.certificates.append(CertificateFile("client", path: web.certificatePath))
         if clientCertificate == nil {
             settings.certificates.append(CertificateFile("client-ca", path: certs + "/client-ca.pem"))
@@ -382,17 +387,4 @@ struct NodePlan: Sendable {
     var traces: SpanExport.Settings?
     /// Printed once the node serves.
     var greeting: String?
-}
-
-extension NodeSettings {
-    /// One node of a cluster's configuration, with the files of its certificates.
-    init(node: ClusterFile.Node, of file: ClusterFile, dataPath: String, listenHost: String, tls: PeerTLS) {
-        self.init(
-            nodeID: NodeID(node.id), clusterID: file.name, dataPath: dataPath,
-            nodes: file.nodes.map {
-                ClusterMap.Node(id: $0.id, peerHost: $0.host, peerPort: $0.peerPort, clientURL: $0.clientURL)
-            }, peerListenHost: listenHost, tls: tls)
-        shardCount = file.shards
-        replicasPerShard = file.replicas
-    }
 }

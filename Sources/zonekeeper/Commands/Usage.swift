@@ -183,7 +183,7 @@ struct UsagePages {
 extension JSONValue {
     /// An object with another value for a member, which is added where it is missing.
     fileprivate func replacing(_ key: String, with value: JSONValue) -> JSONValue {
-        guard case .object(var members) = self else { return self }
+        var members = members
         if let position = members.firstIndex(where: { $0.key == key }) {
             members[position].value = value
         } else {
@@ -193,8 +193,7 @@ extension JSONValue {
     }
 
     fileprivate func without(_ key: String) -> JSONValue {
-        guard case .object(let members) = self else { return self }
-        return .object(members.filter { $0.key != key })
+        .object(members.filter { $0.key != key })
     }
 }
 
@@ -411,15 +410,13 @@ enum UsageByDay {
         guard !days.isEmpty else {
             return "nothing was counted yet: days appear some minutes after their first request"
         }
-        let size: (String) -> (JSONValue) -> String = { key in { day in day.amount(key).map { Units.bytes($0) } ?? "" }
-        }
         let table = Table(
             days,
             [
-                ("DAY", { String($0.time("time").prefix(10)) }), ("REQUESTS", { $0.text("requests") }),
-                ("ERRORS", { $0.text("errors") }), ("IN", size("bytesIn")), ("OUT", size("bytesOut")),
-                ("USERS", { $0.text("activeUsers") }), ("PUBLIC", size("publicBytes")),
-                ("PRIVATE", size("privateBytes")), ("ASSETS", size("assetBytes")),
+                .init("DAY", { String($0.time("time").prefix(10)) }), .text("REQUESTS", "requests"),
+                .text("ERRORS", "errors"), .bytes("IN", "bytesIn"), .bytes("OUT", "bytesOut"),
+                .text("USERS", "activeUsers"), .bytes("PUBLIC", "publicBytes"),
+                .bytes("PRIVATE", "privateBytes"), .bytes("ASSETS", "assetBytes"),
             ])
         guard let growth = json.amount("bytesPerDay") else { return table.text }
         let full = json.amount("daysUntilFull").map { "; full in \($0) days at this rate" } ?? ""

@@ -44,9 +44,9 @@ struct UserCreateCommand: ClientCommand {
     func run(on connection: Connection) async throws {
         let secret = try password.secret(of: name)
         let body = JSONValue.members([
-            "name": .string(name), "email": email.map { .string($0) }, "givenName": givenName.map { .string($0) },
-            "familyName": familyName.map { .string($0) }, "discoverable": .bool(discoverable),
-            "password": secret.map { .string($0) }, "identity": identity.json,
+            "name": .string(name), "email": .given(email), "givenName": .given(givenName),
+            "familyName": .given(familyName), "discoverable": .bool(discoverable),
+            "password": .given(secret), "identity": identity.json,
         ])
         let response = try await connection.administer("POST", "users", body: body)
         try show(response, "created user \(name)\(secret == nil && identity.json == nil ? "" : ", who may sign in")")
@@ -92,8 +92,8 @@ struct UserUpdateCommand: ClientCommand {
 
     func run(on connection: Connection) async throws {
         let body = JSONValue.members([
-            "email": email.map { .string($0) }, "givenName": givenName.map { .string($0) },
-            "familyName": familyName.map { .string($0) }, "discoverable": discoverable.map { .bool($0) },
+            "email": .given(email), "givenName": .given(givenName),
+            "familyName": .given(familyName), "discoverable": discoverable.map { .bool($0) },
             "identity": noIdentity ? .null : identity.json,
         ])
         let response = try await connection.administer("PATCH", "users", parameters: ["name": name], body: body)
@@ -133,7 +133,7 @@ struct UserPasswordCommand: ClientCommand {
             remove
             ? nil : try PasswordInput.read("new password of \(name)", isFromStandardInput: passwordStdin, isNew: true)
         let body = JSONValue.members([
-            "password": password.map { .string($0) } ?? .null, "endSessions": .bool(!keepSessions),
+            "password": .given(password) ?? .null, "endSessions": .bool(!keepSessions),
         ])
         let response = try await connection.administer("POST", "users/password", parameters: ["name": name], body: body)
         let sessions = keepSessions ? "sessions go on" : "sessions ended"
@@ -167,10 +167,9 @@ struct UserListCommand: ClientCommand {
     func run(on connection: Connection) async throws {
         let users = try await connection.administerList("users")
         let columns: [Table.Column] = [
-            ("USER", { $0.text("name") }), ("EMAIL", { $0.text("email") }), ("GIVEN NAME", { $0.text("givenName") }),
-            ("FAMILY NAME", { $0.text("familyName") }),
-            ("DISCOVERABLE", { $0["discoverable"] == .bool(true) ? "yes" : "no" }),
-            ("CREATED", { $0.time("created") }), ("LOCKED UNTIL", { $0.time("lockedUntil") }),
+            .text("USER", "name"), .text("EMAIL", "email"), .text("GIVEN NAME", "givenName"),
+            .text("FAMILY NAME", "familyName"), .flag("DISCOVERABLE", "discoverable"), .time("CREATED", "created"),
+            .time("LOCKED UNTIL", "lockedUntil"),
         ]
         try show(.members(["users": .array(users)]), Table(users, columns).text)
     }
@@ -186,8 +185,7 @@ struct UserDeleteCommand: ClientCommand {
     var name: String
 
     func run(on connection: Connection) async throws {
-        let response = try await connection.administer("DELETE", "users", parameters: ["name": name])
-        try show(response, "deleted user \(name)")
+        try show(try await connection.administer("DELETE", "users", parameters: ["name": name]), "deleted user \(name)")
     }
 }
 
@@ -245,8 +243,7 @@ struct UserSignOutCommand: ClientCommand {
     func run(on connection: Connection) async throws {
         var request = ServiceRequest(.post, "/sign-out", isRepeatable: true)
         request.credentials = try connection.userCredentials()
-        let response = try await connection.send(request).checked()
-        try show(response, "signed out; the session's tokens are worth nothing now")
+        try show(try await connection.send(request).checked(), "signed out; the session's tokens are worth nothing now")
     }
 }
 

@@ -50,7 +50,7 @@ struct WebhookScope: ParsableArguments {
     var members: [JSONValue.Member] {
         var members: [JSONValue.Member] = []
         for (key, names) in [("recordTypes", recordTypes), ("fields", fields)] where !names.isEmpty {
-            members.append(.init(key, .array(names.map { .string($0) })))
+            members.append(.init(key, .strings(names)))
         }
         if let watchesPrivate { members.append(.init("private", .bool(watchesPrivate))) }
         return members
@@ -87,10 +87,8 @@ struct WebhookListCommand: ClientCommand {
         try list(
             try await connection.administerPlace("GET", "webhooks"), "webhooks", nothing: "no webhooks",
             [
-                ("WEBHOOK", { $0.text("name") }), ("URL", { $0.text("url") }),
-                ("RECORD TYPES", { ($0["recordTypes"]?.array ?? []).compactMap(\.string).joined(separator: " ") }),
-                ("PRIVATE", { $0["private"] == .bool(true) ? "yes" : "no" }), ("STATE", { $0.text("state") }),
-                ("REASON", { $0["reason"]?.string ?? "" }),
+                .text("WEBHOOK", "name"), .text("URL", "url"), .words("RECORD TYPES", "recordTypes"),
+                .flag("PRIVATE", "private"), .text("STATE", "state"), .text("REASON", "reason"),
             ])
     }
 }
@@ -209,10 +207,8 @@ struct WebhookDeliveriesCommand: ClientCommand {
         let table = Table(
             try response.entries("deliveries"),
             [
-                ("ID", { $0.text("id") }), ("TIME", { $0.time("time") }),
-                ("NOTIFICATIONS", { $0.text("notifications") }),
-                ("MS", { $0.text("milliseconds") }),
-                ("OUTCOME", { $0["reason"]?.string ?? "HTTP \($0.text("status"))" }),
+                .text("ID", "id"), .time("TIME", "time"), .text("NOTIFICATIONS", "notifications"),
+                .text("MS", "milliseconds"), .init("OUTCOME", { $0["reason"]?.string ?? "HTTP \($0.text("status"))" }),
             ])
         if !table.rows.isEmpty { lines.append(table.text) }
         try show(response, lines.joined(separator: "\n"))

@@ -24,8 +24,7 @@ struct LimitChange: Sendable {
     /// - Throws: `CommandFailure` if the limits cannot be read or set. Where it is not known whether they were set,
     ///   what was there was put back; where that failed too, the error says what to set by hand.
     mutating func set(_ perSecond: Int, for mix: LoadMix, stop: LoadStop) async throws(CommandFailure) {
-        let answer: ServiceResponse
-        do { answer = try await ask(.GET, body: [], "read") } catch { throw CommandFailure(error.message) }
+        let answer = try await ask(.GET, body: [], "read")
         guard let limits = (try? answer.parsed())?["limits"]?.array else {
             throw CommandFailure("the limits of \(container) cannot be read: the answer has none")
         }
@@ -41,13 +40,10 @@ struct LimitChange: Sendable {
         do {
             _ = try await ask(.PATCH, body: JSONValue.object(members).serialized(), "set")
         } catch {
-            if error.isRefusal {
-                stop.exitNotice = nil
-            } else {
-                // The change may have been made though its answer never came.
-                try await putBack(stop: stop)
-            }
-            throw CommandFailure(error.message)
+            // The change may have been made though its answer never came.
+            if error.isOutcomeUnknown { try await putBack(stop: stop) }
+            stop.exitNotice = nil
+            throw error
         }
     }
 
@@ -75,15 +71,10 @@ struct LimitChange: Sendable {
             + values.joined(separator: " ")
     }
 
-    private struct Failure: Error {
-        var message: String
-        /// Whether a node refused for good, so that nothing was changed.
-        var isRefusal: Bool
-    }
-
     /// Asks one node after the other until one does it, every node at least once. Setting limits twice is the same as
     /// once.
-    private func ask(_ method: HTTPMethod, body: [UInt8], _ what: String) async throws(Failure) -> ServiceResponse {
+    /// - Throws: `CommandFailure`, whose outcome is known where a node refused for good: then nothing was changed.
+    private func ask(_ method: HTTPMethod, body: [UInt8], _ what: String) async throws(CommandFailure) -> ServiceResponse {
         let clock = ContinuousClock()
         let end = clock.now + patience
         while true {
@@ -99,11 +90,12 @@ struct LimitChange: Sendable {
                 if answer.status == 200 { return answer }
                 problem = LoadPreparation.failure(answer)
                 if answer.status != 429, answer.status < 500 {
-                    throw Failure(message: "the limits of \(container) cannot be \(what): \(problem)", isRefusal: true)
+                    throw CommandFailure("the limits of \(container) cannot be \(what): \(problem)")
                 }
             }
             guard clock.now < end else {
-                throw Failure(message: "the limits of \(container) cannot be \(what): \(problem)", isRefusal: false)
+                throw CommandFailure(
+                    "the limits of \(container) cannot be \(what): \(problem)", isOutcomeUnknown: true)
             }
             try? await Task.sleep(for: pause)
         }

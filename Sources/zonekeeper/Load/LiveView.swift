@@ -136,11 +136,11 @@ struct LiveView: Sendable {
             let lines = frame.lines(width: Self.terminalWidth)
             // Up to the first line of the frame before, and over it line by line: no flicker, and nothing above is
             // lost.
-            Self.write((drawn > 0 ? "\u{1B}[\(drawn)A" : "") + lines.map { "\r\u{1B}[K\($0)\n" }.joined())
+            Console.printPart((drawn > 0 ? "\u{1B}[\(drawn)A" : "") + lines.map { "\r\u{1B}[K\($0)\n" }.joined())
             drawn = lines.count
         }
         // The report comes where the screen was.
-        if drawn > 0 { Self.write("\u{1B}[\(drawn)A\u{1B}[J") }
+        if drawn > 0 { Console.printPart("\u{1B}[\(drawn)A\u{1B}[J") }
     }
 
     private static var terminalWidth: Int {
@@ -148,6 +148,4 @@ struct LiveView: Sendable {
         guard ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col >= 20 else { return 80 }
         return Int(size.ws_col)
     }
-
-    private static func write(_ text: String) { Console.printPart(text) }
 }

@@ -292,7 +292,7 @@ extension LoadEngine {
             if outcome == .succeeded { deck.take(body, for: flight.card) }
             return outcome
         }
-        if let budget = answer.budget { measurement.recordBudget(budget) }
+        measurement.budget = answer.budget ?? measurement.budget
         if answer.closes {
             openIfUseful(connection.target)
         } else {

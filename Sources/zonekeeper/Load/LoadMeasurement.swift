@@ -67,14 +67,14 @@ struct LoadTally: Sendable {
     /// Times until requests failed.
     private(set) var failureLatencies = LatencyHistogram(digits: .three)
     /// How late the generator itself was: from when a request was due until it was handed to the client.
-    private(set) var lateness = LatencyHistogram(digits: .three)
+    var lateness = LatencyHistogram(digits: .three)
     private(set) var errorsByCode: [String: Int] = [:]
     /// The reason that the first error of a code gave.
     private(set) var reasonsByCode: [String: String] = [:]
     private(set) var errorsByStatus: [Int: Int] = [:]
     private(set) var errorsByTransport: [String: Int] = [:]
     /// Due, but not sent: as many requests as allowed were under way.
-    private(set) var notIssued = 0
+    var notIssued = 0
     /// Failures that asked the client to slow down.
     private(set) var throttled = 0
 
@@ -102,9 +102,6 @@ struct LoadTally: Sendable {
         failureLatencies.record(nanoseconds)
     }
 
-    mutating func record(lateness nanoseconds: UInt64) { lateness.record(nanoseconds) }
-
-    mutating func countNotIssued() { notIssued += 1 }
 }
 
 /// How exact `retryAfter` was: what became of requests that were sent again exactly when it said.
@@ -120,7 +117,7 @@ struct RetryAfterAccuracy: Sendable {
     private(set) var refusedAgain = 0
     private(set) var failed = 0
     /// How late the retries were sent; the tester never sends one early.
-    private(set) var lateness = LatencyHistogram()
+    var lateness = LatencyHistogram()
 
     var answered: Int { accepted + refusedAgain + failed }
 
@@ -133,8 +130,6 @@ struct RetryAfterAccuracy: Sendable {
         refusalsWithTime += 1
         asked.record(retryAfter)
     }
-
-    mutating func recordRetrySent(lateNanoseconds: UInt64) { lateness.record(lateNanoseconds) }
 
     mutating func recordRetry(_ outcome: LoadOutcome) {
         switch outcome {
@@ -206,7 +201,7 @@ struct LoadMeasurement: Sendable {
     private(set) var byTarget: [LoadShare]
     private(set) var byOperation: [LoadShare]
     /// What the last answer that spoke of a limit said.
-    private(set) var budget: RateBudget?
+    var budget: RateBudget?
     /// When the first request was sent and the last answer came; nil before.
     private(set) var firstSent: UInt64?
     private(set) var lastAnswer: UInt64?
@@ -233,7 +228,7 @@ struct LoadMeasurement: Sendable {
     mutating func recordSubmitted(due: UInt64, now: UInt64, countsLateness: Bool) {
         sent += 1
         timeline.recordSent(at: now)
-        if countsLateness { tally.record(lateness: now - min(due, now)) }
+        if countsLateness { tally.lateness.record(now - min(due, now)) }
     }
 
     /// A connection took an attempt.
@@ -241,7 +236,7 @@ struct LoadMeasurement: Sendable {
     mutating func recordSent(due: UInt64, submitted: UInt64, now: UInt64, isExactRetry: Bool) {
         if firstSent == nil { firstSent = now }
         connectionWaits.record(now - min(submitted, now))
-        if isExactRetry { retryAfter.recordRetrySent(lateNanoseconds: now - min(due, now)) }
+        if isExactRetry { retryAfter.lateness.record(now - min(due, now)) }
     }
 
     mutating func record(_ attempt: LoadAttempt) {
@@ -264,9 +259,7 @@ struct LoadMeasurement: Sendable {
         }
     }
 
-    mutating func recordBudget(_ budget: RateBudget) { self.budget = budget }
-
-    mutating func countNotIssued() { tally.countNotIssued() }
+    mutating func countNotIssued() { tally.notIssued += 1 }
 
     mutating func recordGivenUp(behaviour: Int) {
         givenUp += 1

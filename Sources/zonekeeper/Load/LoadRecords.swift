@@ -105,7 +105,7 @@ struct LoadRecords: Sendable {
     /// `changes/zone`: what changed in the zone since a token, at most 50 records.
     func sync(since token: String?) -> [UInt8] {
         let wanted = JSONValue.members([
-            "zoneID": .members(["zoneName": .string(zone)]), "syncToken": token.map { .string($0) },
+            "zoneID": ZoneRequests.id(zone), "syncToken": .given(token),
             "resultsLimit": .integer(50),
         ])
         return JSONValue.members(["zones": .array([wanted])]).serialized()
@@ -115,7 +115,7 @@ struct LoadRecords: Sendable {
     func lookup(_ numbers: [Int], desiredKeys: [String]? = nil) -> [UInt8] {
         body([
             "records": .array(numbers.map { .members(["recordName": .string(Self.name($0))]) }),
-            "desiredKeys": desiredKeys.map { .array($0.map { .string($0) }) },
+            "desiredKeys": desiredKeys.map { .strings($0) },
         ])
     }
 
@@ -142,11 +142,9 @@ struct LoadRecords: Sendable {
 
     /// A body with the zone, where it is not the default one.
     private func body(_ members: KeyValuePairs<String, JSONValue?>) -> [UInt8] {
-        guard case .object(let given) = JSONValue.members(members) else {
-            preconditionFailure("members make an object")
-        }
-        let place = JSONValue.members(["zoneName": .string(zone)])
-        return JSONValue.object(zone == LoadPlace.defaultZone ? given : given + [.init("zoneID", place)]).serialized()
+        var body = JSONValue.members(members).members
+        if zone != LoadPlace.defaultZone { body.append(.init("zoneID", ZoneRequests.id(zone))) }
+        return JSONValue.object(body).serialized()
     }
 
     /// The record type with what the queries need, in CloudKit's schema language.

@@ -95,12 +95,10 @@ extension LoadReport {
                 "retryAfter": retries, "clients": Self.shares(behaviourShares),
                 "operations": Self.shares(operationShares),
                 "nodes": Self.shares(nodeShares), "tester": testerMembers, "timeline": timeline,
-                "summary": .array(sentences.map { .string($0) }),
+                "summary": .strings(sentences),
             ]),
         ]
-        return JSONValue.object(
-            head.flatMap { part in if case .object(let members) = part { members } else { [JSONValue.Member]() } }
-        ).serialized()
+        return JSONValue.object(head.flatMap(\.members)).serialized()
     }
 
     private var request: JSONValue {
@@ -123,10 +121,9 @@ extension LoadReport {
             "recordType": hasRecords ? .string(settings.recordType) : nil, "users": .count(settings.users),
             "nodePattern": .string(settings.nodes.name),
             "records": settings.mix.needsRecords ? .count(settings.records) : nil,
-            "targets": .array(targets.map { .string($0) }),
+            "targets": .strings(targets),
         ])
-        guard case .object(let first) = pace, case .object(let second) = rest else { return rest }
-        return .object([JSONValue.Member("operation", .string(settings.mix.name))] + first + second)
+        return .object([JSONValue.Member("operation", .string(settings.mix.name))] + pace.members + rest.members)
     }
 
     private var figures: JSONValue {
@@ -179,7 +176,7 @@ extension LoadReport {
                     "acceptedInTenSecondsMax": limit.acceptedInTenSecondsMax.map { .count($0) },
                 ])
             }, "verdict": verdict.map { .string($0.kind.rawValue) },
-            "verdictReason": verdict?.reason.map { .string($0) },
+            "verdictReason": .given(verdict?.reason),
         ])
     }
 

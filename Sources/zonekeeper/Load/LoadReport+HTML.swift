@@ -10,14 +10,14 @@ extension LoadReport {
             <!doctype html>
             <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
             <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-            <title>Load: \(HTML.escape(title))</title>
+            <title>Load: \(title.escapedForHTML)</title>
             <style>\(Self.style)</style></head><body><main>
-            <h1>\(HTML.escape(title))</h1>
-            <p class="sub">\(HTML.escape(headline)) · \(HTML.escape(date))</p>
+            <h1>\(title.escapedForHTML)</h1>
+            <p class="sub">\(headline.escapedForHTML) · \(date.escapedForHTML)</p>
             \(badge)
             <div class="cards">\(cards.joined())</div>
             <h2>Findings</h2>
-            <ul>\(sentences.map { "<li>\(HTML.escape($0))</li>" }.joined(separator: "\n"))</ul>
+            <ul>\(sentences.map { "<li>\($0.escapedForHTML)</li>" }.joined(separator: "\n"))</ul>
             <h2>Over time</h2>
             \(charts.map(\.svg).joined(separator: "\n"))
             \(tables.joined(separator: "\n"))
@@ -39,7 +39,7 @@ extension LoadReport {
 
     private var cards: [String] {
         func card(_ value: String, _ name: String) -> String {
-            "<div class=\"card\"><b>\(HTML.escape(value))</b><span>\(HTML.escape(name))</span></div>"
+            "<div class=\"card\"><b>\(value.escapedForHTML)</b><span>\(name.escapedForHTML)</span></div>"
         }
         var cards = [
             card(String(operationsPerSecond, digits: 1) + "/s", "accepted"),
@@ -173,9 +173,9 @@ struct LineChart: Sendable {
         let seconds = lines.map(\.values.count).max() ?? 0
         let top = Self.axisTop(lines.flatMap(\.values).compactMap(\.self).max() ?? 0)
         var parts = [
-            "<figure><figcaption>\(HTML.escape(title)) <span class=\"unit\">\(HTML.escape(unit))</span></figcaption>",
+            "<figure><figcaption>\(title.escapedForHTML) <span class=\"unit\">\(unit.escapedForHTML)</span></figcaption>",
             "<svg viewBox=\"0 0 \(Int(Self.width)) \(Int(Self.height))\" role=\"img\" "
-                + "aria-label=\"\(HTML.escape(title))\">",
+                + "aria-label=\"\(title.escapedForHTML)\">",
         ]
         for step in 0...4 {
             let value = top * Double(step) / 4
@@ -228,7 +228,7 @@ struct LineChart: Sendable {
 
     private static func legend(_ line: Line) -> String {
         "<span><svg class=\"key\" viewBox=\"0 0 18 8\"><path class=\"\(line.style)\" d=\"M1 "
-            + "4h16\"/></svg>\(HTML.escape(line.name))</span>"
+            + "4h16\"/></svg>\(line.name.escapedForHTML)</span>"
     }
 
     private static func x(_ second: Double, of seconds: Int) -> String {
@@ -265,12 +265,10 @@ struct LineChart: Sendable {
 }
 
 enum HTML {
-    static func escape(_ text: String) -> String { text.escapedForHTML }
-
     /// A table; cells are escaped. The first column is text, the others are numbers.
     static func table(_ headings: [String], _ rows: [[String]]) -> String {
         func row(_ cells: [String], _ tag: String) -> String {
-            "<tr>" + cells.map { "<\(tag)>\(escape($0))</\(tag)>" }.joined() + "</tr>"
+            "<tr>" + cells.map { "<\(tag)>\($0.escapedForHTML)</\(tag)>" }.joined() + "</tr>"
         }
         return "<div class=\"wide\"><table><thead>\(row(headings, "th"))</thead><tbody>"
             + rows.map { row($0, "td") }.joined(separator: "\n") + "</tbody></table></div>"

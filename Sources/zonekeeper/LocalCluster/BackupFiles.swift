@@ -117,12 +117,8 @@ enum FileCopy {
         guard output >= 0 else { throw DiskError(operation: "open", path: target, code: errno) }
         defer { close(output) }
         let sum = try read(source) { (piece) throws(DiskError) in
-            var rest = piece[...]
-            while !rest.isEmpty {
-                let count = rest.withUnsafeBytes { write(output, $0.baseAddress, $0.count) }
-                guard count > 0 else { throw DiskError(operation: "write", path: target, code: errno) }
-                rest = rest.dropFirst(count)
-            }
+            let code = piece.withUnsafeBytes { writeAll($0, to: output) }
+            guard code == 0 else { throw DiskError(operation: "write", path: target, code: code) }
             onPiece(piece.count)
         }
         guard fsync(output) == 0 else { throw DiskError(operation: "fsync", path: target, code: errno) }

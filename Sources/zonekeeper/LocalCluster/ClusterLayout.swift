@@ -39,7 +39,7 @@ struct ClusterLayout: Sendable {
     static func read(_ path: String) throws(CommandFailure) -> ClusterLayout {
         let bytes = try Result { () throws(DiskError) in try readWholeFile(at: path) }
             .mapError { CommandFailure("the configuration file \(path) cannot be read: \($0.reason)") }.get()
-        do throws(ClusterFileError) {
+        do throws(CommandFailure) {
             return ClusterLayout(file: try ClusterFile(json: bytes), path: path)
         } catch {
             throw CommandFailure("\(path): \(error)")

@@ -153,7 +153,7 @@ struct NodeService: Service {
                     return
                 } catch {
                     logger.critical("the node must not serve: \(error)")
-                    exit(70)
+                    exit(NodeRunner.fatalExitCode)
                 }
             }
             // Cancellation, when another service failed, ends the node as a signal does.
