@@ -87,7 +87,6 @@ struct ConnectionSettings: Sendable {
     var apiTokenFile: String?
     /// As a variable has it.
     var webAuthToken: String?
-    /// The environment, where one was named.
     var environmentNamed: String?
     var administratorTokenFile: String?
     /// The time as a user that requests name, beside the administrator's token.
@@ -196,7 +195,6 @@ struct ClientOptions: ParsableArguments {
         return settings
     }
 
-    /// Runs `body` with a connection, which is closed afterwards.
     func withConnection<Value>(_ body: (Connection) async throws -> Value) async throws -> Value {
         let settings = try resolved()
         let secret = try settings.administratorTokenFile.flatMap { path throws(ServiceClientError) -> String? in
@@ -233,11 +231,9 @@ struct Patience: ExpressibleByArgument, Hashable {
     }
 }
 
-/// A command that asks a cluster.
 protocol ClientCommand: AsyncParsableCommand {
     var options: ClientOptions { get }
 
-    /// Does what the command is for; the connection is closed afterwards.
     func run(on connection: Connection) async throws
 }
 
@@ -271,7 +267,6 @@ extension ClientCommand {
     }
 }
 
-/// A text file that a command was given.
 enum InputFile {
     /// - Parameter path: `-` is standard input.
     static func read(_ path: String) throws(CommandFailure) -> String {

@@ -8,7 +8,6 @@ struct Connection: Sendable {
     var settings: ConnectionSettings
     var client: ServiceClient
 
-    /// The container that the options or the environment name.
     func container() throws -> String {
         guard let container = settings.container else {
             throw ValidationError("--container is missing; name it, or set ZONEKEEPER_CONTAINER")
@@ -146,8 +145,6 @@ struct Connection: Sendable {
         return patient(request)
     }
 
-    /// Asks for the user's preferences.
-    /// - Throws: `CommandFailure` with the server's code and reason, or what kept it from answering.
     func preferences(_ action: String, _ json: JSONValue) async throws -> ServiceResponse {
         try await send(try preferencesRequest(action, json)).checked()
     }
@@ -162,7 +159,6 @@ struct Connection: Sendable {
         }
     }
 
-    /// The API token that the options or the environment name.
     func apiToken() throws -> String { try settings.requiredAPIToken() }
 
     /// What requests for public data show: the server key where there is one, else the tokens.
@@ -203,7 +199,6 @@ extension ServiceResponse {
     }
 
     /// The response itself, unless it says that the request failed.
-    /// - Throws: `CommandFailure` with the error's code and reason, and when to come back.
     func checked() throws(CommandFailure) -> ServiceResponse {
         if isSuccess { return self }
         guard let json = try? parsed(), let code = json["serverErrorCode"]?.string else {
@@ -235,7 +230,6 @@ extension ServiceResponse {
 }
 
 /// A part of an answer that must be there.
-/// - Throws: `CommandFailure` that names it.
 func needed<Part>(_ part: Part?, _ name: String) throws(CommandFailure) -> Part {
     guard let part else { throw CommandFailure("the answer has no \(name) in it. Is this a Zonekeeper node?") }
     return part

@@ -18,7 +18,6 @@ struct AdministratorCommand: AsyncParsableCommand {
         ])
 }
 
-/// What an administrator may do, and where.
 struct AdministratorRoleOptions: ParsableArguments {
     @Option(help: "viewer, developer or admin; each may do all that those before it may.")
     var role: String?
@@ -30,7 +29,6 @@ struct AdministratorRoleOptions: ParsableArguments {
 
     @OptionGroup var password: NewPasswordOptions
 
-    /// Nil where none is named.
     var containersJSON: JSONValue? { containers.isEmpty ? nil : .strings(containers) }
 }
 
@@ -210,7 +208,6 @@ struct AdministratorRemoveCommand: ClientCommand {
         try show(response, Self.line(name, team ?? []))
     }
 
-    /// What was done, and what it leaves.
     static func line(_ name: String, _ team: [JSONValue]) -> String {
         let line = "the token of \(name) is revoked"
         guard let member = team.first(where: { $0.text("name") == name }) else { return line }

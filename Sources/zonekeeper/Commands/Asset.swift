@@ -133,9 +133,7 @@ struct AssetStatCommand: ClientCommand {
     }
 }
 
-/// The assets of a record on the cluster.
 enum StoredAssets {
-    /// Looks a record up.
     /// - Parameter keys: the fields; nil for all.
     static func record(
         _ name: String, _ keys: [String]?, in place: RecordOptions, on connection: Connection
@@ -162,7 +160,6 @@ enum StoredAssets {
     }
 }
 
-/// Sends the files of fields that are to be saved.
 struct AssetUploads {
     var place: RecordOptions
     var recordType: String
@@ -261,7 +258,6 @@ final class AssetProgress: Sendable {
 }
 
 extension Connection {
-    /// What moves files.
     var transfer: AssetTransfer {
         AssetTransfer(
             client: client, patienceSeconds: settings.patienceSeconds ?? ServiceRequest.patienceSecondsStandard)
@@ -273,7 +269,6 @@ extension JSONValue {
 }
 
 extension CommandFailure {
-    /// What kept a file from being sent or fetched.
     fileprivate init(transfer error: any Error) {
         switch error {
         case let failure as CommandFailure: self = failure

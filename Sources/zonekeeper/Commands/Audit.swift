@@ -11,7 +11,6 @@ struct AuditCommand: AsyncParsableCommand {
         subcommands: [AuditShowCommand.self, AuditExportCommand.self, AuditVerifyCommand.self])
 }
 
-/// Which of the two audit logs a command reads.
 struct AuditChoice: ParsableArguments {
     @Flag(
         help: "The log of refusals, failed sign-ins and schemas that grew by saves; it is a chain of hashes of its own."
@@ -61,7 +60,6 @@ struct AuditShowCommand: ClientCommand {
     }
 }
 
-/// Which records a command is about.
 struct AuditFilters: ParsableArguments {
     @Option(help: ArgumentHelp("Only what this actor did, such as 'administrator ada (console)'.", valueName: "name"))
     var actor: String?
@@ -112,7 +110,6 @@ extension ListExport.Format: ExpressibleByArgument {}
 /// Records of the audit log as they are printed, in as many pieces as there are pages.
 struct AuditPrinter {
     private let isJSON: Bool
-    /// Of the table's columns.
     private var widths: [Int] = []
     private var isEmpty = true
 
@@ -223,7 +220,6 @@ struct AuditChain {
         }
     }
 
-    /// - Throws: `CommandFailure` if the record is not what it was, or does not follow the one before it.
     mutating func take(_ record: AuditRecord) throws(CommandFailure) {
         if let broken = AuditRecord.verify([record], following: last) {
             let good = last.map { "every record up to \($0.sequence) is right" } ?? "it is the first one"
@@ -249,8 +245,6 @@ struct AuditChain {
         count += 1
     }
 
-    /// The log ends here.
-    /// - Throws: `CommandFailure` if a record that was expected did not come, though it is not past retention.
     func finish() throws(CommandFailure) {
         guard let mark = expected.first else { return }
         if let first, mark.sequence < first.sequence {
@@ -327,7 +321,6 @@ struct AuditPages {
             firstPreviousHash: response["firstPreviousHash"]?.string.flatMap { Hex.decode($0) })
     }
 
-    /// Hands over every record after `sequence`, a page at a time.
     func each(after sequence: UInt64, _ body: (AuditAnswer) throws -> Void) async throws {
         var sequence = sequence
         while true {

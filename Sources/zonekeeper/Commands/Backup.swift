@@ -6,7 +6,6 @@ import RecordModel
 import ServiceClient
 import Storage
 
-/// Whose data a backup is of.
 struct BackupOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
@@ -107,7 +106,6 @@ struct RestoreCommand: AsyncParsableCommand {
     }
 }
 
-/// Makes a copy of a whole stopped cluster.
 struct ClusterBackup {
     var layout: ClusterLayout
     /// The backup's folder; absolute, missing or empty.
@@ -129,7 +127,7 @@ struct ClusterBackup {
             try makeFolder(at: target)
             let files = try copy(try sources())
             let manifest = BackupManifest(
-                cluster: layout.file.name, nodes: layout.file.nodes.map(\.id), created: Times.now,
+                cluster: layout.file.name, nodes: layout.file.nodes.map(\.id), created: WallClock.now,
                 hasSecrets: withSecrets,
                 files: files)
             try Self.verify(manifest, in: target)
@@ -155,7 +153,6 @@ struct ClusterBackup {
                 + "on this machine, and --config with a file that names them all")
     }
 
-    /// What to copy, and where to below the target.
     private func sources() throws(DiskError) -> [(source: String, path: String)] {
         var sources: [(source: String, path: String)] = []
         for node in layout.file.nodes {
@@ -195,7 +192,6 @@ struct ClusterBackup {
         return files
     }
 
-    /// Reads every file of a backup and holds it against the manifest.
     static func verify(_ manifest: BackupManifest, in folder: String) throws {
         var progress = ByteProgress("verified", total: manifest.files.reduce(0) { $0 + $1.size })
         for file in manifest.files {
@@ -227,7 +223,6 @@ struct ClusterRestore {
     var withSecrets: Bool
 
     /// Checks the whole backup first, then copies. A node's folder appears whole or not at all.
-    /// - Throws: `CommandFailure`.
     func run() throws -> BackupManifest {
         let manifest = try manifest()
         for node in layout.file.nodes {
@@ -302,7 +297,7 @@ struct ClusterRestore {
                 newest = max(newest, (try? NewIncarnation.newest(ofStopped: "\(shards)/\(name)")) ?? 0)
             }
         }
-        return max(Times.now, Int64(clamping: newest &+ 1))
+        return max(WallClock.now, Int64(clamping: newest &+ 1))
     }
 
     /// Puts a node's folder in its place, whole and durable.
@@ -340,7 +335,6 @@ struct ClusterRestore {
         try fsyncFolder(at: folder)
     }
 
-    /// Removes what an interrupted restore left.
     private static func remove(_ folder: String) throws(DiskError) {
         guard Paths.exists(folder) else { return }
         for name in try listFolder(at: folder) where unlink("\(folder)/\(name)") != 0 {

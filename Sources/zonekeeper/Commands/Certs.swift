@@ -12,7 +12,6 @@ struct CertsCommand: AsyncParsableCommand {
         subcommands: [CertsCreateCommand.self, CertsRenewCommand.self, CertsStatusCommand.self])
 }
 
-/// Which folder of certificates a command is about.
 struct CertsOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp("The cluster's configuration file; the folder is `certs` in its `data`.", valueName: "file"))
@@ -88,7 +87,6 @@ struct CertsCreateCommand: AsyncParsableCommand {
     }
 }
 
-/// A node's id, and where clients reach it.
 struct NodeHost: ExpressibleByArgument, Hashable {
     var id: UInt64
     var host: String?

@@ -16,7 +16,6 @@ struct ClusterCommand: AsyncParsableCommand {
         ])
 }
 
-/// The configuration file that a cluster's commands are about.
 struct ConfigOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
@@ -116,7 +115,6 @@ struct ClusterStatusCommand: AsyncParsableCommand {
     }
 }
 
-/// The nodes of a cluster as people and as programs read them.
 enum ClusterTable {
     static func text(_ statuses: [NodeStatus]) -> String {
         var table = Table("NODE", "STATE", "PID", "CLIENTS", "PEERS", "BUILD", "LEVEL", "LEADS SHARDS")
@@ -346,7 +344,6 @@ struct ClusterTransferCommand: ClientCommand {
     }
 }
 
-/// A shard by its number, or the directory.
 struct GroupArgument: ExpressibleByArgument, Hashable {
     /// Nil for the directory.
     var shard: Int?
@@ -391,7 +388,6 @@ struct ClusterHealthCommand: ClientCommand {
         return node["ready"] == .bool(true) ? "ready" : "not ready"
     }
 
-    /// What is wrong with nodes, a line each.
     private static func problems(_ json: JSONValue) -> [String] {
         (json["nodes"]?.array ?? []).flatMap { node in
             let name = "node \(node.text("id"))"

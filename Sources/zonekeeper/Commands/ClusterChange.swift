@@ -2,7 +2,6 @@ import ArgumentParser
 import RecordModel
 import ServiceClient
 
-/// How long a command follows what it brought about.
 struct FollowOptions: ParsableArguments {
     @Flag(help: "Return when the change is decided; the nodes go on with it.")
     var noWait = false
@@ -16,7 +15,6 @@ struct FollowOptions: ParsableArguments {
     var seconds: Double { wait?.seconds ?? 1_800 }
 }
 
-/// A node that is to be in the cluster: where the others and clients reach it.
 struct NewNodeOptions: ParsableArguments {
     @Option(help: "The host at which the other nodes and clients reach the node.")
     var host: String
@@ -72,7 +70,6 @@ struct NewNodeOptions: ParsableArguments {
         }
     }
 
-    /// - Parameter old: the node in whose place it comes, if any.
     func json(id: UInt64, inPlaceOf old: UInt64? = nil) -> JSONValue {
         .members([
             "old": old.map { .integer(Int64(clamping: $0)) }, "id": .integer(Int64(clamping: id)),
@@ -94,10 +91,6 @@ struct ClusterChange {
     var follow: FollowOptions
     var isJSON: Bool
 
-    /// - Parameters:
-    ///   - isDone: whether there is nothing to wait for any more.
-    ///   - progress: the line to show meanwhile.
-    ///   - result: the last line.
     func run(
         _ method: String, _ route: String, parameters: KeyValuePairs<String, String?> = [:],
         _ body: JSONValue? = nil, isDone: (ClusterOverview) -> Bool,
@@ -160,7 +153,6 @@ struct ClusterChange {
 
 /// What the administration says of the cluster's nodes and groups, in words.
 struct ClusterOverview: Hashable, Sendable {
-    /// A shard or the directory.
     struct Group: Hashable, Sendable {
         /// Nil for the directory.
         var shard: Int64?
@@ -200,7 +192,6 @@ struct ClusterOverview: Hashable, Sendable {
     var removed: [Int64]
     var groups: [Group]
 
-    /// - Throws: `CommandFailure` if the answer is not one about a cluster.
     init(_ json: JSONValue) throws(CommandFailure) {
         guard case .integer? = json["epoch"], case .bool(let isSettled)? = json["settled"],
             let nodes = json["nodes"]?.array, let groups = json["groups"]?.array
@@ -240,7 +231,6 @@ struct ClusterOverview: Hashable, Sendable {
     }
 
     /// How far leadership has moved.
-    /// - Parameter isLate: whether a group is still to get another leader.
     func leaderProgress(_ isLate: (Group) -> Bool) -> String {
         let late = groups.filter(isLate)
         let first = late.first.map { group in

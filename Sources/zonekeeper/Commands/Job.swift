@@ -17,7 +17,6 @@ struct JobCommand: AsyncParsableCommand {
         ])
 }
 
-/// What a job is about.
 struct JobQuery: ParsableArguments {
     @OptionGroup var place: RecordOptions
 
@@ -34,7 +33,6 @@ struct JobQuery: ParsableArguments {
 
     func validate() throws { for text in filter { _ = try FilterArgument(parsing: text) } }
 
-    /// Begins the job.
     func begin(_ kind: String, format: String? = nil, on connection: Connection) async throws -> JSONValue {
         let filters = try filter.map { try FilterArgument(parsing: $0).json }
         let body = JSONValue.members([
@@ -53,7 +51,6 @@ struct JobQuery: ParsableArguments {
     }
 }
 
-/// Jobs as people read them, and their way to the end.
 enum JobText {
     /// Follows a job to its end.
     /// - Throws: `CommandFailure` where it failed, was cancelled, or was lost.
@@ -89,7 +86,6 @@ enum JobText {
         return "\(count) \(count == "1" ? "record" : "records") \(verbs[kind] ?? kind)\(left)\(waiting)"
     }
 
-    /// What became of it, with why.
     static func state(_ job: JSONValue) -> String {
         let reason = job["problem"].map { ": \($0.text("code")): \($0.text("reason"))" } ?? ""
         let progress = job["kind"] == nil ? "" : ", \(progress(job))"
@@ -122,7 +118,6 @@ struct JobCountCommand: ClientCommand {
 }
 
 struct JobExportCommand: ClientCommand {
-    /// How records are written.
     enum Format: String, ExpressibleByArgument, CaseIterable {
         case csv, json, lines
     }

@@ -13,7 +13,6 @@ struct KeyValueCommand: AsyncParsableCommand {
         ])
 }
 
-/// Keys and values as people read them.
 enum KeyValueTable {
     static func text(_ entries: [JSONValue]) -> String {
         func value(_ entry: JSONValue) -> String {
@@ -99,7 +98,6 @@ struct KeyValueSetCommand: ClientCommand {
     }
 }
 
-/// The type of a value on the command line.
 enum PreferenceType: String, ExpressibleByArgument, CaseIterable {
     case string = "STRING"
     case int64 = "INT64"
@@ -112,7 +110,6 @@ enum PreferenceType: String, ExpressibleByArgument, CaseIterable {
     init?(argument: String) { self.init(rawValue: argument.uppercased()) }
 
     /// The value as a request has it.
-    /// - Throws: `ValidationError` that says what is expected.
     func json(_ text: String) throws -> JSONValue {
         switch self {
         case .json:
@@ -236,7 +233,6 @@ struct KeyValueUsageCommand: ClientCommand {
 }
 
 extension Connection {
-    /// Everything the user's store holds, and what it comes to.
     func preferences() async throws -> (entries: [JSONValue], usage: JSONValue) {
         var entries: [JSONValue] = []
         var usage: JSONValue = .null
@@ -251,7 +247,6 @@ extension Connection {
     }
 
     /// Reads a feed page after page, to its end.
-    /// - Parameter key: the member that holds a page's entries.
     func feed(
         _ key: String, since: String?, _ page: (JSONValue) async throws -> ServiceResponse
     ) async throws -> (entries: [JSONValue], token: String?) {

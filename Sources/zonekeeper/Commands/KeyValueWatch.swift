@@ -73,7 +73,6 @@ struct FeedWatching {
     private var countLeft: Int?
     private let end: ContinuousClock.Instant?
     private let request: Request
-    /// Where to go on.
     private(set) var token: String?
 
     /// What the server waits at most.
@@ -81,9 +80,6 @@ struct FeedWatching {
     /// How much longer than the server an answer is waited for.
     private static let graceSeconds: Int64 = 15
 
-    /// - Parameters:
-    ///   - count: ends after so many entries.
-    ///   - seconds: ends after so long.
     init(count: Int?, seconds: Double?, request: @escaping Request) {
         countLeft = count
         self.request = request
@@ -110,7 +106,6 @@ struct FeedWatching {
         while let page = try await next(on: connection) { take(page, key, show) }
     }
 
-    /// Waits for a page; nil once it has come to its end.
     private func next(on connection: Connection) async throws -> JSONValue? {
         if countLeft == 0 { return nil }
         let left = end.map { ($0 - .now) / .seconds(1) } ?? .infinity

@@ -9,7 +9,6 @@ struct LimitsCommand: AsyncParsableCommand {
         subcommands: [LimitsShowCommand.self, LimitsSetCommand.self, LimitsExplainCommand.self])
 }
 
-/// Whose limits a command is about.
 struct LimitsScope: ParsableArguments {
     @Flag(help: "The defaults of the cluster, which count where a container has no value of its own.")
     var cluster = false
@@ -131,7 +130,6 @@ struct LimitsExplainCommand: ClientCommand {
         try show(response, Self.text(try response.json()))
     }
 
-    /// Why a request was refused.
     static func refusal(_ json: JSONValue) -> String {
         let request = json["request"] ?? .null
         let lines = RequestTable.refusal(request)
@@ -165,7 +163,6 @@ struct LimitsExplainCommand: ClientCommand {
     }
 }
 
-/// The value of a limit as people write and read it.
 enum LimitValue {
     /// In the unit's own words: `40 requests/s`, `100 MB`, `1,000 records`, `unlimited`.
     static func text(_ value: Int64, _ unit: ContainerLimit.Unit?) -> String {
@@ -190,7 +187,6 @@ enum LimitValue {
 
     /// Reads what is written on the command line.
     /// - Returns: nil for `default`.
-    /// - Throws: `ValidationError` that says what is expected.
     static func parse(_ text: String, for limit: ContainerLimit) throws -> Int64? {
         switch text.lowercased() {
         case "default": return nil
@@ -224,7 +220,6 @@ struct LimitAssignment: Hashable {
     /// Nil to set none.
     var value: Int64?
 
-    /// - Throws: `ValidationError`.
     init(parsing text: String) throws {
         let parts = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
         guard parts.count == 2 else { throw ValidationError("'\(text)': name=value is expected") }

@@ -77,7 +77,6 @@ struct RecordSaveCommand: ClientCommand {
         }
     }
 
-    /// What the arguments or the file say of the record.
     private func given(on connection: Connection) async throws -> FieldsObject {
         guard let jsonFile else {
             let fields = try fields.map { try FieldArgument(parsing: $0) }
@@ -221,9 +220,7 @@ enum ChangesTable {
     }
 }
 
-/// Which records a command is about: whose, and in which zone.
 struct RecordOptions: ParsableArguments {
-    /// A database of the container.
     enum Database: String, ExpressibleByArgument, CaseIterable {
         case `public`
         case `private`
@@ -235,7 +232,6 @@ struct RecordOptions: ParsableArguments {
     @Option(help: "The zone; only the private database has others than the default one.")
     var zone = ZoneKey.defaultZoneName
 
-    /// The zone in the protocol's form.
     var zoneID: JSONValue { .members(["zoneName": .string(zone)]) }
 
     /// A request about records of the zone.

@@ -55,7 +55,6 @@ extension RecordImport.Existing: ExpressibleByArgument {}
 
 /// Sends the lines of a file to a cluster as records, in batches.
 struct RecordImport {
-    /// What becomes of a record that is there already.
     enum Existing: String, CaseIterable {
         /// It is an error.
         case create
@@ -80,24 +79,20 @@ struct RecordImport {
     /// A batch is sent before its body comes near the server's limit.
     private static let batchBytesMax = 2 << 20
 
-    /// Lines on their way.
     private struct Batch {
         var operations: [JSONValue] = []
         var lines: [Int] = []
         var bytes = 0
     }
 
-    /// How far an import has come.
     private struct Advance {
         var saved = 0
         /// Every line before this one is saved, but for those that were refused beside others of their batch.
         var resumeLine: Int
-        /// Whether there are such.
         var leavesOut = false
         /// The lines of a batch of which nobody knows what became of it.
         var doubtful: ClosedRange<Int>?
 
-        /// What to say of an import that stops here.
         var text: String {
             let doubt = doubtful.map {
                 "lines \($0.lowerBound) to \($0.upperBound) may be saved: look before you repeat them"
@@ -109,7 +104,6 @@ struct RecordImport {
         }
     }
 
-    /// Sends every line.
     /// - Returns: the number of records saved.
     /// - Throws: `CommandFailure` that names the line to go on from.
     func run(on connection: Connection) async throws -> Int {
@@ -212,7 +206,6 @@ struct LineReader: ~Copyable {
     /// The number of the last line read, from 1.
     private(set) var line = 0
 
-    /// - Parameter path: `-` is standard input.
     init(path: String) throws(CommandFailure) {
         self.path = path
         guard let file = path == "-" ? fdopen(dup(STDIN_FILENO), "r") : fopen(path, "r") else {

@@ -97,7 +97,6 @@ struct RecordQueryCommand: ClientCommand {
         ])
     }
 
-    /// Everything that came of a query.
     private struct Found {
         var records: [JSONValue] = []
         var continuationMarker: String?
@@ -264,7 +263,6 @@ struct FilterArgument: Hashable {
 }
 
 extension Comparator {
-    /// Whether the value is a list.
     fileprivate var takesList: Bool {
         switch self {
         case .in, .notIn, .listContainsAll, .notListContainsAll, .listContainsAny, .notListContainsAny: true
@@ -290,7 +288,6 @@ struct CircleArgument: Hashable {
     private static let units: [(suffix: String, metres: Double)] = [("km", 1_000), ("m", 1), ("", 1)]
 
     /// - Parameter argument: the whole argument, for the error.
-    /// - Throws: `ValidationError` that says what is expected.
     init(parsing text: String, of argument: String) throws {
         let sides = text.split(separator: ",", omittingEmptySubsequences: false).map { $0.trimmed }
         guard (2...3).contains(sides.count), let latitude = Double(sides[0]), let longitude = Double(sides[1]),
@@ -348,7 +345,6 @@ struct SortArgument: Hashable {
     /// The place that distances are from.
     var place: CircleArgument?
 
-    /// - Parameter near: what `--near` names.
     init(_ text: String, near: NearArgument? = nil) {
         isAscending = !text.hasPrefix("-")
         field = isAscending ? text : String(text.dropFirst())

@@ -63,12 +63,10 @@ struct RecordRestoreCommand: ClientCommand {
     }
 }
 
-/// What one record was before.
 struct EarlierVersions {
     var place: RecordOptions
     var name: String
 
-    /// Page after page, the newest first.
     func all(on connection: Connection) async throws -> [JSONValue] {
         var versions: [JSONValue] = []
         while true {

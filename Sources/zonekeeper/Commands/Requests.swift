@@ -9,7 +9,6 @@ struct RequestsCommand: AsyncParsableCommand {
         subcommands: [RequestsListCommand.self, RequestsWatchCommand.self, RequestsShowCommand.self])
 }
 
-/// Which requests are wanted.
 struct RequestsFilter: ParsableArguments {
     @Flag(help: "Of all containers, and what is of none.")
     var all = false
@@ -47,7 +46,6 @@ struct RequestsFilter: ParsableArguments {
     @Option(help: ArgumentHelp("Those that took so many milliseconds at least.", valueName: "milliseconds"))
     var slowerThan: UInt64?
 
-    /// As the server takes them.
     func parameters(_ connection: Connection) throws -> [(name: String, value: String)] {
         let all: [(name: String, value: String?)] = [
             ("container", self.all ? nil : try connection.container()),
@@ -60,7 +58,6 @@ struct RequestsFilter: ParsableArguments {
     }
 }
 
-/// Requests as people read them.
 enum RequestTable {
     static func table(_ requests: [JSONValue]) -> Table {
         Table(
@@ -207,10 +204,8 @@ struct RequestWatching {
         self.isJSON = isJSON
     }
 
-    /// Whether more is wanted.
     var goesOn: Bool { countLeft != 0 }
 
-    /// Prints what an event has.
     mutating func take(_ event: ServerSentEvent) throws {
         let json = try JSONParser.parse(Array(event.data.utf8))
         switch event.name {

@@ -63,7 +63,6 @@ struct RoleListCommand: ClientCommand {
     }
 }
 
-/// Which role, and whose.
 struct RoleMemberArguments: ParsableArguments {
     @Argument(help: "The role, as the schema names it.")
     var role: String

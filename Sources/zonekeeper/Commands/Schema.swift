@@ -34,7 +34,6 @@ struct SchemaShowCommand: ClientCommand {
     }
 }
 
-/// A schema with the state of its indexes, as people read it.
 enum SchemaText {
     /// - Parameter types: those to show; empty is all.
     /// - Throws: `CommandFailure` naming a type that is not there.
@@ -154,7 +153,6 @@ struct SchemaPlanReport {
         (self.json, self.isDryRun, self.showsKept) = (json, isDryRun, showsKept)
     }
 
-    /// The steps, each on its line, with what it does besides.
     var steps: [String] {
         let changes = (json["changes"]?.array ?? []).map { change in
             let consequence = change["consequence"]?.string.map { " (\($0))" } ?? ""
@@ -176,7 +174,6 @@ struct SchemaPlanReport {
 
     private var isEmpty: Bool { json["changes"]?.array?.isEmpty != false }
 
-    /// The steps and the version that the schema has.
     var text: String {
         let schema = json["environment"] == nil ? "the schema" : "the \(json.text("environment")) schema"
         let end =

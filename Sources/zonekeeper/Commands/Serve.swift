@@ -159,7 +159,6 @@ struct ServeCommand: AsyncParsableCommand {
         }
     }
 
-    /// Which node it is, and where.
     private func checkPlace() throws {
         try Paths.checkNotEmpty([
             "--config": config, "--data": data, "--certs": certs, "--admin-token-file": adminTokenFile,
@@ -270,7 +269,6 @@ struct ServeCommand: AsyncParsableCommand {
         return plan
     }
 
-    /// - Throws: `CommandFailure` where the port cannot be listened on.
     private static func check(_ option: String, _ port: Int, on host: String) throws(CommandFailure) {
         guard let problem = PortCheck.problem(host: host, port: port) else { return }
         throw CommandFailure("port \(port) on \(host) \(problem): stop what uses it, or choose another with \(option)")
@@ -308,7 +306,6 @@ struct ServeCommand: AsyncParsableCommand {
         return NodePlan(settings: settings, web: web, administratorSecret: secret)
     }
 
-    /// - Parameter others: what other machines may call this one.
     private static func greeting(url: String, others: [String], authority: String, token: String) -> String {
         """
         Zonekeeper serves \(url)\(others.isEmpty ? "" : ", for other machines at " + others.joined(separator: ", "))

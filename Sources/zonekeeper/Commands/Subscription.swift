@@ -12,15 +12,12 @@ struct SubscriptionCommand: AsyncParsableCommand {
         ])
 }
 
-/// The database that a subscription is for.
 struct SubscriptionDatabase: ParsableArguments {
     @Flag(name: .customLong("public"), help: "In the public database; without it, in the user's private one.")
     var isPublic = false
 
     var name: String { isPublic ? "public" : "private" }
 
-    /// Sends one operation.
-    /// - Throws: `CommandFailure` where it failed.
     func modify(
         _ operation: String, _ subscription: JSONValue, on connection: Connection
     ) async throws -> (response: ServiceResponse, subscription: JSONValue) {

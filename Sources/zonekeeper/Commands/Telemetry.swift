@@ -11,7 +11,6 @@ struct TelemetryCommand: ClientCommand {
             in memory, and begin anew when they are started.
             """)
 
-    /// How far back.
     enum Range: String, CaseIterable, ExpressibleByArgument {
         case hour, day, month
     }

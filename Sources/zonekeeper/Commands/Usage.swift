@@ -79,7 +79,6 @@ struct UsageCommand: ClientCommand {
         if output != "-" { try show(.members(["file": .string(output)]), "wrote \(output)") }
     }
 
-    /// What becomes of each environment that is asked for.
     private func environments<Answer>(
         on connection: Connection, _ ask: (_ container: String, _ environment: String) async throws -> Answer
     ) async throws -> [(title: String, environment: String, answer: Answer)] {
@@ -116,7 +115,6 @@ struct UsageCommand: ClientCommand {
             answers.map { "\($0.title)\n\n\(UsageByDay.text($0.answer))" }.joined(separator: "\n\n"))
     }
 
-    /// What the cluster says of each environment that is asked for, all pages of it.
     private func answers(on connection: Connection) async throws -> [JSONValue] {
         try await environments(on: connection) { container, environment in
             var pages = UsagePages()
@@ -197,7 +195,6 @@ extension JSONValue {
     }
 }
 
-/// What a container uses, as people read it.
 struct UsageReport {
     private let container: String
     private let databases: [JSONValue]
@@ -260,7 +257,6 @@ struct UsageReport {
         }
     }
 
-    /// What is wrong with the counters of a database or a zone.
     private static func difference(in json: JSONValue, name: String) -> String? {
         guard let recount = json["recount"], !recount.isNull else {
             return "\(name): was not counted again"
@@ -357,7 +353,6 @@ struct UsageByType {
     private var allBytes: Int64 = 0
     private var databases: Set<String> = []
 
-    /// Takes a page of one environment.
     mutating func add(_ page: JSONValue) {
         for database in page["databases"]?.array ?? [] {
             // One with many zones comes in several parts, each with all of its bytes.
@@ -378,7 +373,6 @@ struct UsageByType {
         }
     }
 
-    /// As JSON, the largest first.
     var json: JSONValue {
         .members([
             "bytes": .integer(allBytes),
@@ -403,7 +397,6 @@ struct UsageByType {
     }
 }
 
-/// A container's usage by day, as people read it.
 enum UsageByDay {
     static func text(_ json: JSONValue) -> String {
         let days = json["days"]?.array ?? []

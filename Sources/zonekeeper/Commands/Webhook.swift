@@ -12,17 +12,14 @@ struct WebhookCommand: AsyncParsableCommand {
         ])
 }
 
-/// Which webhook of the container's environment.
 struct WebhookName: ParsableArguments {
     @Argument(help: "Its name.")
     var name: String
 
-    /// Parameters that name it.
     func parameters(_ connection: Connection) throws -> KeyValuePairs<String, String?> {
         ["container": try connection.container(), "environment": connection.settings.environment, "name": name]
     }
 
-    /// The members of a body that name it, and others.
     func body(_ connection: Connection, _ members: [JSONValue.Member] = []) throws -> JSONValue {
         .object(
             [
@@ -121,7 +118,6 @@ struct WebhookUpdateCommand: ClientCommand {
     @Flag(help: "Sign with the former secret only, where nobody has the newest.")
     var dropNewestSecret = false
 
-    /// What becomes of the secrets, as the request says it.
     private var secretChanges: [String] {
         (rotateSecret ? ["rotate"] : []) + (dropFormerSecret ? ["dropFormer"] : [])
             + (dropNewestSecret ? ["dropNewest"] : [])

@@ -15,7 +15,6 @@ enum ZoneRequests {
     static func id(_ name: String) -> JSONValue { .members(["zoneName": .string(name)]) }
 
     /// Creates or deletes zones, safely repeatable, and says what became of each.
-    /// - Throws: `ExitCode` after each failure has been said.
     static func modify(
         _ operation: String, _ names: [String], on connection: Connection, asJSON: Bool, done: String
     ) async throws {

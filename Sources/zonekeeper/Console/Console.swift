@@ -35,18 +35,14 @@ enum Console {
         return code == 0 ? nil : String(cString: strerror(code))
     }
 
-    /// `error: ...`
     static func error(_ message: String) { note("error: \(message)") }
 
-    /// A line on standard error.
     static func note(_ line: String) { write(line + "\n") }
 
-    /// Whether standard error is a terminal.
     static var isTerminal: Bool { isatty(STDERR_FILENO) == 1 }
 
     static func write(_ text: String) { _ = Array(text.utf8).withUnsafeBytes { writeAll($0, to: STDERR_FILENO) } }
 
-    /// Writes a part of a text to standard output, as it is.
     static func printPart(_ text: String) { output(Array(text.utf8)) }
 
     /// Writes a document, such as the server's JSON, to standard output, with one line feed at its end.
@@ -76,7 +72,6 @@ struct ProgressLine {
         write(text)
     }
 
-    /// Shows the last text and ends the line.
     mutating func finish(_ text: String) {
         if text != shown || !isTerminal { write(text) }
         if isTerminal { Console.write("\n") }
@@ -145,7 +140,6 @@ struct Table {
         }
     }
 
-    /// A row for each object of an answer.
     init(_ objects: [JSONValue], _ columns: [Column]) {
         headings = columns.map(\.heading)
         for object in objects { add(columns.map { $0.cell(object) }) }

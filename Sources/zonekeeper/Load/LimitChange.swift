@@ -9,7 +9,6 @@ struct LimitChange: Sendable {
     let client: LoadClient
     let administrator: String
     let container: String
-    /// For how long the nodes are asked, and the pause after all of them were.
     var patience = Duration.seconds(15)
     var pause = Duration.milliseconds(500)
     /// What was set for the container itself before; null where it had the cluster's value.

@@ -1,6 +1,5 @@
 import Foundation
 
-/// What a live view shows of one moment of a run, as lines of text.
 struct LiveFrame: Sendable {
     let snapshot: LoadSnapshot
     /// Seconds that the run is to take; nil where a number of requests bounds it.
@@ -8,7 +7,6 @@ struct LiveFrame: Sendable {
     /// Requests a second that are expected to be allowed; nil where the nodes' word counts.
     let limit: Double?
 
-    /// The last whole second.
     private var second: LoadTimeline.Second { snapshot.lately.last ?? LoadTimeline.Second() }
 
     /// One line, for a log.
@@ -104,7 +102,6 @@ struct LiveFrame: Sendable {
 /// Shows a run while it goes: a screen that is drawn over on a terminal, else a line now and then.
 struct LiveView: Sendable {
     enum Mode: Hashable, Sendable {
-        /// On standard output, which is a terminal.
         case screen
         /// On standard error, so that what is written to a file or a pipe is the report alone.
         case lines

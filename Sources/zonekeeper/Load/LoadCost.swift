@@ -4,7 +4,6 @@ import NIOCore
 import NIOHTTP1
 import ServiceClient
 
-/// Reads the nodes' counters and this process's CPU time before and after a run.
 struct LoadMeter: Sendable {
     let client: LoadClient
     let administrator: String?
@@ -24,7 +23,6 @@ struct LoadMeter: Sendable {
         }
     }
 
-    /// Reads again.
     /// - Returns: what was spent since the reading before.
     func read(since before: Reading) async -> (cost: LoadReport.Cost, generatorCPUSeconds: Double) {
         let after = await read()

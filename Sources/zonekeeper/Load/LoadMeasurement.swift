@@ -64,12 +64,10 @@ struct LoadTally: Sendable {
     /// Times of requests that succeeded. In an open loop they count from when a request was due, so a stall shows in
     /// each request that was due meanwhile.
     private(set) var latencies = LatencyHistogram(digits: .three)
-    /// Times until requests failed.
     private(set) var failureLatencies = LatencyHistogram(digits: .three)
     /// How late the generator itself was: from when a request was due until it was handed to the client.
     var lateness = LatencyHistogram(digits: .three)
     private(set) var errorsByCode: [String: Int] = [:]
-    /// The reason that the first error of a code gave.
     private(set) var reasonsByCode: [String: String] = [:]
     private(set) var errorsByStatus: [Int: Int] = [:]
     private(set) var errorsByTransport: [String: Int] = [:]
@@ -108,9 +106,7 @@ struct LoadTally: Sendable {
 struct RetryAfterAccuracy: Sendable {
     /// Of all clients.
     private(set) var refusals = 0
-    /// Refusals that named a time.
     private(set) var refusalsWithTime = 0
-    /// The times that refusals named.
     private(set) var asked = LatencyHistogram()
     /// Retries sent exactly then that were answered, by what the answer was.
     private(set) var accepted = 0
@@ -155,7 +151,6 @@ struct LoadShare: Sendable {
 
     var attempts: Int { accepted + throttled + failed + unanswered }
 
-    /// The share of requests that were accepted in the end; nil where none ended.
     var acceptedShare: Double? { requests > 0 ? Double(accepted) / Double(requests) : nil }
 
     mutating func record(_ end: LoadAttempt) {
@@ -209,7 +204,6 @@ struct LoadMeasurement: Sendable {
     private(set) var lastSent: UInt64?
     /// From when an attempt was sent until it was accepted or throttled.
     private(set) var answerTimes = LatencyHistogram()
-    /// How long attempts waited for a connection to be free.
     private(set) var connectionWaits = LatencyHistogram()
     /// Attempts to send, including those that found no connection.
     private(set) var sent = 0
@@ -320,7 +314,6 @@ struct LoadTimeline: Sendable {
         }
     }
 
-    /// Ends the last second; to be called once, at the end.
     mutating func finish(at nanoseconds: UInt64) {
         _ = reach(nanoseconds)
         close(movingTo: currentSecond)
@@ -337,7 +330,6 @@ struct LoadTimeline: Sendable {
         currentSecond = next
     }
 
-    /// Makes room up to a time.
     private mutating func reach(_ nanoseconds: UInt64) -> Int {
         let index = Int(nanoseconds / Self.second)
         while seconds.count <= index {

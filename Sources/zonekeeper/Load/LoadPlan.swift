@@ -98,9 +98,7 @@ struct LoadBound: Hashable, Sendable {
 }
 
 enum NodePattern: Hashable, Sendable {
-    /// One after the other.
     case even
-    /// All to the first node.
     case one
     /// All to one node, which is the next one every so many seconds.
     case moving(seconds: Double)
@@ -169,7 +167,6 @@ enum ThrottleBehaviour: String, Hashable, Sendable, CaseIterable {
     }
 }
 
-/// What waits for its time, by when it is due.
 struct DueQueue<Item: Sendable>: Sendable {
     private struct Entry: Comparable, Sendable {
         let due: UInt64

@@ -1,12 +1,9 @@
-/// How the rate of an open loop goes over time: pieces in which it is steady or changes evenly.
 struct LoadProfile: Hashable, Sendable {
-    /// A part of a run. Rates are in requests a second, 0 or more.
     struct Piece: Hashable, Sendable {
         var seconds: Double
         var from: Double
         var to: Double
 
-        /// How many requests are due in it.
         var arrivals: Double { (from + to) / 2 * seconds }
 
         /// When so many of its requests were due, in seconds after its begin.
@@ -27,7 +24,6 @@ struct LoadProfile: Hashable, Sendable {
     /// At least one; the rate at the end of the last one goes on after it.
     let pieces: [Piece]
 
-    /// The same rate from the begin to the end.
     static func constant(_ rate: Double, name: String = "constant") -> LoadProfile {
         LoadProfile(name: name, pieces: [Piece(seconds: .infinity, from: rate, to: rate)])
     }

@@ -33,7 +33,6 @@ struct LoadRecords: Sendable {
     /// `records/modify` that creates one record under a name that the server chooses.
     func create(_ number: Int) -> [UInt8] { modify([create(number, named: false)]) }
 
-    /// `records/modify` that creates records under their names.
     func create(named numbers: [Int]) -> [UInt8] { modify(numbers.map { create($0, named: true) }) }
 
     /// `records/modify` that creates records which together take about so many bytes.
@@ -95,7 +94,6 @@ struct LoadRecords: Sendable {
         return modify([.members(["operationType": .string("forceReplace"), "record": record])])
     }
 
-    /// `records/lookup` of records with files.
     func assets(_ numbers: [Int]) -> [UInt8] {
         body(["records": .array(numbers.map { .members(["recordName": .string(Self.assetName($0))]) })])
     }
@@ -111,7 +109,6 @@ struct LoadRecords: Sendable {
         return JSONValue.members(["zones": .array([wanted])]).serialized()
     }
 
-    /// `records/lookup` by name.
     func lookup(_ numbers: [Int], desiredKeys: [String]? = nil) -> [UInt8] {
         body([
             "records": .array(numbers.map { .members(["recordName": .string(Self.name($0))]) }),
@@ -140,7 +137,6 @@ struct LoadRecords: Sendable {
         ])
     }
 
-    /// A body with the zone, where it is not the default one.
     private func body(_ members: KeyValuePairs<String, JSONValue?>) -> [UInt8] {
         var body = JSONValue.members(members).members
         if zone != LoadPlace.defaultZone { body.append(.init("zoneID", ZoneRequests.id(zone))) }

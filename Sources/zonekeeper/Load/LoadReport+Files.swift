@@ -30,7 +30,6 @@ struct ReportFile: ExpressibleByArgument, Hashable {
     private var isSpecial: Bool { isSpecialFile(at: path) }
 
     /// Makes the draft and removes it, so that a name that cannot be written is known before the run and not after it.
-    /// - Throws: `CommandFailure` where it cannot be written.
     func check() throws(CommandFailure) {
         let descriptor = open(isSpecial ? path : draft, O_WRONLY | O_CREAT | O_CLOEXEC, 0o644)
         guard descriptor >= 0 else {
@@ -46,7 +45,7 @@ struct ReportFile: ExpressibleByArgument, Hashable {
             switch form {
             case .json: report.json + Array("\n".utf8)
             case .csv: Array(report.csv.utf8)
-            case .html: Array(report.html(date: Times.text(Times.now)).utf8)
+            case .html: Array(report.html(date: Times.text(WallClock.now)).utf8)
             }
         do {
             let isSpecial = isSpecial

@@ -3,7 +3,6 @@ import WebServices
 
 extension LoadReport {
     /// The report as one page that needs nothing else: no script, no network.
-    /// - Parameter date: when the run was made, as people read it.
     func html(date: String) -> String {
         let title = "\(settings.mix.name) on \(settings.place.container)"
         return """
@@ -148,7 +147,6 @@ extension LoadReport {
 
 /// A chart of values over the seconds of a run, as SVG inside a page: no script, no font, no network.
 struct LineChart: Sendable {
-    /// One line. `values` has one for each second; nil leaves a gap.
     struct Line: Sendable {
         var name: String
         /// The CSS class that gives it its colour: `c1` to `c4`, or `rule` for a dashed line.
@@ -256,7 +254,6 @@ struct LineChart: Sendable {
         return String(value / unit, digits: digits) + (unit > 1 ? "k" : "")
     }
 
-    /// At most eight marks at round seconds, from 0.
     private static func ticks(_ seconds: Int) -> [Int] {
         let step =
             [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1_800, 3_600, 7_200, 14_400].first { seconds / $0 <= 8 } ?? 86_400

@@ -1,7 +1,6 @@
 import Foundation
 import RecordModel
 
-/// What a run comes to, with all arithmetic done.
 struct LoadReport: Sendable {
     /// Percentiles of one histogram, in milliseconds.
     struct Latency: Hashable, Sendable {
@@ -38,7 +37,6 @@ struct LoadReport: Sendable {
         case unknown(String)
     }
 
-    /// What a limit is held against.
     struct Expectation: Hashable, Sendable {
         /// Requests a second that were typed; nil where the nodes' own word counts.
         var limit: Double?
@@ -65,9 +63,7 @@ struct LoadReport: Sendable {
     /// User and system time that the load command as a whole took.
     let generatorCPUSeconds: Double
     let tester: TesterShare
-    /// nil where no limit was reached.
     let limit: LimitMeasure?
-    /// nil where nothing was expected.
     let verdict: LimitVerdict?
 
     var succeeded: Int { measurement.tally.succeeded }
@@ -119,12 +115,10 @@ struct LoadReport: Sendable {
         }
     }
 
-    /// Successes a second.
     var operationsPerSecond: Double { seconds > 0 ? Double(succeeded) / seconds : 0 }
 
     var sentPerSecond: Double { seconds > 0 ? Double(measurement.sent) / seconds : 0 }
 
-    /// What the run says about a limit, in sentences.
     var sentences: [String] { LoadFindings(report: self).sentences }
 
     /// Bytes of files a second that were sent or fetched; nil where the run had none.
@@ -167,7 +161,6 @@ extension LoadReport {
         return lines.joined(separator: "\n")
     }
 
-    /// What was measured, by name.
     var latencies: [(name: String, latency: Latency)] {
         [
             (isOpen ? "since due" : "answered in", latency), ("corrected", correctedLatency),
@@ -175,7 +168,6 @@ extension LoadReport {
         ].compactMap { name, latency in latency.map { (name, $0) } }
     }
 
-    /// What each kind of client, operation and node got, where there is more than one.
     private var shareLines: [String] {
         let groups = [behaviourShares, operationShares, nodeShares].filter { $0.count > 1 }
         guard !groups.isEmpty else { return [] }
@@ -259,7 +251,6 @@ extension LoadReport {
     }
 }
 
-/// Numbers as reports write them.
 extension String {
     init(_ value: Double, digits: Int) { self = String(format: "%.\(digits)f", value) }
 

@@ -11,18 +11,15 @@ struct LoadResult: Sendable {
     /// From the start to the last answer.
     var seconds: Double
     var wasInterrupted: Bool
-    /// What the tester's own thread took.
     var testerCPUSeconds: Double
     /// The part of the machine's CPU time that nobody used, 0 to 1; nil where the system does not say.
     var machineIdleShare: Double?
 }
 
-/// A run: connections first, then the requests.
 struct LoadRun: Sendable {
     let settings: LoadSettings
     let targets: [LoadTarget]
     let sessions: [LoadTokens]
-    /// Path of the CA that signed the nodes' certificates; nil for the system's.
     let authority: String?
     let stop: LoadStop
     /// How long one connection may take to be made.
@@ -32,7 +29,6 @@ struct LoadRun: Sendable {
     typealias Watch = @Sendable (@Sendable () async -> LoadSnapshot?) async -> Void
 
     /// - Parameter watch: its task is cancelled at the end.
-    /// - Throws: `CommandFailure` if the authority's file cannot be used.
     func run(watch: @escaping Watch = { _ in }) async throws -> LoadResult {
         let tls = try NIOSSLContext(configuration: ServiceClient.tls(authority: authority))
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)

@@ -28,7 +28,6 @@ struct BackupManifest: Hashable, Sendable {
     /// Sorted by path.
     var files: [File]
 
-    /// The file's text, one line a backed-up file.
     var serialized: [UInt8] {
         let head = JSONValue.members([
             "format": .integer(Self.currentFormat), "cluster": .string(cluster),
@@ -53,7 +52,6 @@ struct BackupManifest: Hashable, Sendable {
         self.files = files.sorted { $0.path < $1.path }
     }
 
-    /// - Throws: `CommandFailure` if the text is no manifest, or one of another format.
     init(parsing bytes: [UInt8]) throws(CommandFailure) {
         let json: JSONValue
         do throws(JSONError) { json = try JSONParser.parse(bytes) } catch {
@@ -96,19 +94,15 @@ struct BackupManifest: Hashable, Sendable {
     }
 }
 
-/// Copies files and sums them up, in pieces, so that memory does not depend on their size.
 enum FileCopy {
     private static let pieceBytes = 1 << 20
 
-    /// A file's length and SHA-256.
     struct Sum: Hashable, Sendable {
         var size: Int64
         var sha256: String
     }
 
     /// Copies a file; the copy is synced on return, its name is not.
-    /// - Parameter onPiece: told how many bytes were copied.
-    /// - Returns: what was copied.
     /// - Throws: `DiskError`, with `EEXIST` if the target is there.
     static func copy(
         from source: String, to target: String, mode: mode_t, onPiece: (Int) -> Void
@@ -125,7 +119,6 @@ enum FileCopy {
         return sum
     }
 
-    /// Reads a file to its end.
     static func sum(of path: String, onPiece: (Int) -> Void) throws(DiskError) -> Sum {
         try read(path) { (piece) throws(DiskError) in onPiece(piece.count) }
     }
@@ -149,7 +142,6 @@ enum FileCopy {
 enum NodeFiles {
     /// Relative to the folder, sorted. Left out: the lock, snapshots on their way, and SQLite's shared memory, which
     /// SQLite makes again.
-    /// - Throws: `DiskError` if a folder cannot be listed.
     static func list(in folder: String) throws(DiskError) -> [String] {
         var files = try listFolder(at: folder).filter {
             ["node.json", "peers.json"].contains($0) || isDatabase($0, prefix: "directory.sqlite")
@@ -181,7 +173,6 @@ enum NodeFiles {
     }
 
     /// Keeps a stopped node's folder from being used.
-    /// - Throws: `CommandFailure` if the node runs, or its data are not here.
     static func lock(_ folder: String, node: UInt64) throws(CommandFailure) -> FolderLock {
         guard Paths.exists(folder + "/node.json") else {
             throw CommandFailure(
@@ -197,7 +188,6 @@ enum NodeFiles {
     }
 }
 
-/// Shows how many of how many bytes are done.
 struct ByteProgress {
     var verb: String
     var total: Int64

@@ -9,7 +9,6 @@ import RecordModel
 /// `data` is relative to the file's folder; it, `shards` and `replicas` may be left out. Keys that are not known are
 /// refused.
 struct ClusterFile: Hashable, Sendable {
-    /// One node: where it is and its two ports.
     struct Node: Hashable, Sendable {
         var id: UInt64
         /// Where it listens, and where the others and clients reach it.
