@@ -58,7 +58,6 @@ package struct CertificateFolder: Sendable {
     }
 
     /// Reads the authorities, keys included.
-    /// - Throws: `CertificatesError` naming the file that is missing, unreadable or does not fit.
     package static func load(path: String) throws(CertificatesError) -> CertificateFolder {
         let peer = try Files.readCertificate("\(path)/peer-ca.pem")
         let client = try Files.readCertificate("\(path)/client-ca.pem")
@@ -161,7 +160,6 @@ extension CertificateFolder {
         return renewed
     }
 
-    /// The nodes that have a folder, ascending.
     static func nodeIDs(path: String) throws(CertificatesError) -> [UInt64] {
         guard let entries = try? FileManager.default.contentsOfDirectory(atPath: path) else {
             throw CertificatesError(

@@ -36,7 +36,6 @@ enum Files {
     }
 
     /// Like `write`, but a file that is there, or that another process makes at the same time, stays as it is.
-    /// - Returns: whether the file was made.
     static func writeNew(_ text: String, to path: String, mode: mode_t) throws(CertificatesError) -> Bool {
         let temporary = "\(path).\(UUID().uuidString).new"
         defer { unlink(temporary) }
@@ -76,8 +75,7 @@ enum Files {
             throw systemError(path, exists(path) ? "cannot be read" : "is missing")
         }
         guard let text = String(validating: data, as: UTF8.self) else {
-            throw CertificatesError(
-                file: path, problem: "is not text", remedy: "Put the right file there")
+            throw CertificatesError(file: path, problem: "is not text", remedy: "Put the right file there")
         }
         return text
     }
@@ -154,8 +152,6 @@ package enum EncryptionKeyFile {
 
     /// Makes the file in a folder, which is made too, if it is not there. It appears whole or not at all, and what is
     /// there is never overwritten, whoever makes it at the same time.
-    /// - Returns: whether it was made.
-    /// - Throws: `CertificatesError` naming the file that cannot be written.
     package static func makeIfMissing(in folder: String) throws(CertificatesError) -> Bool {
         let path = "\(folder)/\(name)"
         if Files.exists(path) { return false }
@@ -166,7 +162,6 @@ package enum EncryptionKeyFile {
     }
 
     /// The key in a file.
-    /// - Throws: `CertificatesError` if it cannot be read, or holds no key.
     package static func read(_ path: String) throws(CertificatesError) -> [UInt8] {
         let text = try Files.read(path).utf8.filter { ![0x20, 0x09, 0x0A, 0x0D].contains($0) }
         let digits = text.compactMap { Character(UnicodeScalar($0)).hexDigitValue }

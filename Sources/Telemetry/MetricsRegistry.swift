@@ -25,9 +25,7 @@ package final class MetricsRegistry: MetricsFactory, Sendable {
     package init() {}
 
     /// The series of a name and labels; the same one each time.
-    private func series(
-        _ label: String, _ dimensions: [(String, String)], _ kind: MetricSeries.Kind
-    ) -> MetricSeries {
+    private func series(_ label: String, _ dimensions: [(String, String)], _ kind: MetricSeries.Kind) -> MetricSeries {
         let key = Key(name: Self.name(label), labels: Self.labels(dimensions))
         return content.withLock { content in
             if let series = content.series[key], series.kind == kind { return series }
@@ -275,9 +273,7 @@ package struct Stopwatch: Sendable {
     package func record(nanoseconds: UInt64) { timer.recordNanoseconds(Int64(clamping: nanoseconds)) }
 
     /// Does something that blocks its thread, and takes note of how long that was, also where it failed.
-    package func time<Value, Failure: Error>(
-        _ body: () throws(Failure) -> Value
-    ) throws(Failure) -> Value {
+    package func time<Value, Failure: Error>(_ body: () throws(Failure) -> Value) throws(Failure) -> Value {
         let begin = ContinuousClock.now
         defer { timer.recordNanoseconds(Int64(begin.duration(to: .now) / .nanoseconds(1))) }
         return try body()

@@ -43,7 +43,6 @@ package final class AssetSource: Sendable {
     /// What made a read fail: the HTTP client does not always tell the error of a body.
     private let failure = Mutex<AssetFileError?>(nil)
 
-    /// How much is read at a time.
     private static let chunkBytes = 256 << 10
 
     /// What changes when somebody writes to a file.
@@ -82,7 +81,6 @@ package final class AssetSource: Sendable {
 
     deinit { close(descriptor) }
 
-    /// The error of the last attempt to read, if it failed.
     func takeFailure() -> AssetFileError? {
         failure.withLock { failure in
             defer { failure = nil }
@@ -222,7 +220,6 @@ package final class AssetSink: Sendable {
         set { state.withLock { $0.tag = newValue } }
     }
 
-    /// The SHA-256 of what was written.
     var digest: [UInt8] { state.withLock { Array($0.hash.finalize()) } }
 
     /// Keeps the file.

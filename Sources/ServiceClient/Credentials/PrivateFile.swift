@@ -45,7 +45,6 @@ package enum PrivateFile {
         }
     }
 
-    /// - Returns: 0, or the number of the error.
     private static func make(_ path: String, _ text: String) -> Int32 {
         let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { return errno }
@@ -82,7 +81,6 @@ package func writeAll(_ bytes: UnsafeRawBufferPointer, to descriptor: Int32) -> 
 /// A file that holds one secret on one line.
 package enum SecretFile {
     /// The secret, without space around it.
-    /// - Throws: if the file cannot be read; the message names it.
     package static func read(_ path: String) throws(ServiceClientError) -> String {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw unreadable(path) }
@@ -174,7 +172,6 @@ package struct ServerKeyFile: Sendable {
     }
 
     /// Writes the id beside a private key that is there already.
-    /// - Throws: if it is there, or cannot be written.
     package static func writeID(_ id: String, besideKey path: String) throws(ServiceClientError) {
         try PrivateFile.create(idPath(of: path), id + "\n")
     }

@@ -259,9 +259,7 @@ extension ClientCommand {
 
     /// Prints a list, which an answer holds under `key`, as a table.
     /// - Parameter nothing: what is said of an empty list; nil for the table's headings alone.
-    func list(
-        _ response: ServiceResponse, _ key: String, nothing: String? = nil, _ columns: [Table.Column]
-    ) throws {
+    func list(_ response: ServiceResponse, _ key: String, nothing: String? = nil, _ columns: [Table.Column]) throws {
         let table = Table(try response.entries(key), columns)
         try show(response, table.rows.isEmpty ? nothing ?? table.text : table.text)
     }

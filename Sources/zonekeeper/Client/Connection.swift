@@ -46,8 +46,7 @@ struct Connection: Sendable {
         _ method: String, _ route: String, parameters: KeyValuePairs<String, String?> = [:], body: JSONValue? = nil
     ) async throws -> ServiceResponse {
         let place = [(name: "container", value: try container()), (name: "environment", value: settings.environment)]
-        return try await administer(
-            method, route, place + Self.present(parameters), body: body?.serialized() ?? [])
+        return try await administer(method, route, place + Self.present(parameters), body: body?.serialized() ?? [])
     }
 
     private static func present(_ parameters: KeyValuePairs<String, String?>) -> [(name: String, value: String)] {

@@ -71,8 +71,7 @@ struct ActAsListCommand: ClientCommand {
 }
 
 struct ActAsStopCommand: ClientCommand {
-    static let configuration = CommandConfiguration(
-        commandName: "stop", abstract: "End it at once, on every node.")
+    static let configuration = CommandConfiguration(commandName: "stop", abstract: "End it at once, on every node.")
 
     @OptionGroup var options: ClientOptions
 

@@ -122,8 +122,7 @@ struct AdministratorDeleteCommand: ClientCommand {
 
 struct AdministratorAddCommand: ClientCommand {
     static let configuration = CommandConfiguration(
-        commandName: "add",
-        abstract: "Make a token for an administrator, and write it to a file.",
+        commandName: "add", abstract: "Make a token for an administrator, and write it to a file.",
         discussion: """
             The file is for its owner only, and its secret is shown nowhere. Hand it to the administrator, who names it \
             with --admin-token-file or ZONEKEEPER_ADMIN_TOKEN_FILE.

@@ -4,8 +4,7 @@ import ServiceClient
 
 struct AlertsCommand: ClientCommand {
     static let configuration = CommandConfiguration(
-        commandName: "alerts",
-        abstract: "Show what is wrong, by the cluster's rules of alerts.",
+        commandName: "alerts", abstract: "Show what is wrong, by the cluster's rules of alerts.",
         discussion: """
             Of all nodes; any of them answers for all. The exit code is 1 while something fires. Thresholds are \
             limits: `zonekeeper limits set --cluster alertErrorPercent=5` sets one, and 0 switches its rule off.

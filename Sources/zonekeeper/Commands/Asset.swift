@@ -16,8 +16,7 @@ struct AssetCommand: AsyncParsableCommand {
 
 struct AssetGetCommand: ClientCommand {
     static let configuration = CommandConfiguration(
-        commandName: "get",
-        abstract: "Write the file of a record's field to a file, or to standard output.",
+        commandName: "get", abstract: "Write the file of a record's field to a file, or to standard output.",
         discussion: """
             Where a connection is lost, the rest is fetched from any node. The file appears under its name once it is \
             whole, and takes the place of one that is there.

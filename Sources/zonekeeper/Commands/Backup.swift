@@ -30,8 +30,7 @@ struct BackupOptions: ParsableArguments {
 
 struct BackupCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "backup",
-        abstract: "Copy a whole stopped cluster, or a stopped single node, into a folder.",
+        commandName: "backup", abstract: "Copy a whole stopped cluster, or a stopped single node, into a folder.",
         discussion: """
             zonekeeper backup --config cluster.json --to backup-1
             zonekeeper backup --data zonekeeper-data --to backup-1
@@ -248,8 +247,7 @@ struct ClusterRestore {
             }.get()
         let manifest = try BackupManifest(parsing: bytes)
         guard manifest.cluster == layout.file.name else {
-            throw CommandFailure(
-                "the backup is of cluster '\(manifest.cluster)', and not of '\(layout.file.name)'")
+            throw CommandFailure("the backup is of cluster '\(manifest.cluster)', and not of '\(layout.file.name)'")
         }
         let nodes = layout.file.nodes.map(\.id).sorted()
         guard manifest.nodes == nodes else {

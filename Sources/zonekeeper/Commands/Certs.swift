@@ -7,8 +7,7 @@ import Storage
 
 struct CertsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "certs",
-        abstract: "Make, renew and list the certificates of a cluster.",
+        commandName: "certs", abstract: "Make, renew and list the certificates of a cluster.",
         subcommands: [CertsCreateCommand.self, CertsRenewCommand.self, CertsStatusCommand.self])
 }
 
@@ -103,8 +102,7 @@ struct NodeHost: ExpressibleByArgument, Hashable {
 
 struct CertsRenewCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "renew",
-        abstract: "Issue every node's certificates again, for the same keys and names.",
+        commandName: "renew", abstract: "Issue every node's certificates again, for the same keys and names.",
         discussion:
             "Running nodes use renewed certificates for new connections within a second; nothing needs a restart.")
 

@@ -11,8 +11,7 @@ struct ClusterCommand: AsyncParsableCommand {
             "Start, look at and stop the nodes of a configuration file on this machine; change who is in a cluster.",
         subcommands: [
             ClusterUpCommand.self, ClusterStatusCommand.self, ClusterHealthCommand.self, ClusterDownCommand.self,
-            ClusterAddCommand.self,
-            ClusterRemoveCommand.self, ClusterReplaceCommand.self, ClusterTransferCommand.self,
+            ClusterAddCommand.self, ClusterRemoveCommand.self, ClusterReplaceCommand.self, ClusterTransferCommand.self,
         ])
 }
 
@@ -28,8 +27,7 @@ struct ConfigOptions: ParsableArguments {
 
 struct ClusterUpCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "up",
-        abstract: "Start every node of a configuration file, and wait until each is ready.",
+        commandName: "up", abstract: "Start every node of a configuration file, and wait until each is ready.",
         discussion: """
             Certificates, the encryption key and the administrator's token are made where they are missing. \
             Nodes that run already are left alone, so this may be done again at any time.
@@ -169,15 +167,13 @@ enum ClusterTable {
                 "clientURL": .string(status.clientURL), "peerAddress": .string(status.peerAddress),
                 "state": .string(status.state.rawValue), "version": .string(status.version),
                 "featureLevel": status.featureLevel.map { .integer(Int64($0)) } ?? .null,
-                "obstacle": .given(status.obstacle) ?? .null,
-                "leads": .array(status.leads.map { .integer(Int64($0)) }),
+                "obstacle": .given(status.obstacle) ?? .null, "leads": .array(status.leads.map { .integer(Int64($0)) }),
                 "assets": JSONValue.members([
                     "fetching": .integer(Int64(status.assets.fetching)),
                     "missing": .integer(Int64(status.assets.missing)),
                     "missingFiles": .strings(status.assets.missingFiles),
                 ]),
-                "waitingEffects": .integer(status.waitingEffects),
-                "waitingMatches": .integer(status.waitingMatches),
+                "waitingEffects": .integer(status.waitingEffects), "waitingMatches": .integer(status.waitingMatches),
             ])
         }
         return JSONValue.members(["nodes": .array(nodes)]).serialized()
@@ -199,15 +195,13 @@ struct ClusterDownCommand: AsyncParsableCommand {
     func run() async throws {
         let stopped = try await LocalCluster(layout: try options.layout()).stop(
             timeoutSeconds: timeout, isForced: force)
-        print(
-            stopped.isEmpty ? "no node was running" : "stopped node \(stopped.listed)")
+        print(stopped.isEmpty ? "no node was running" : "stopped node \(stopped.listed)")
     }
 }
 
 struct ClusterAddCommand: ClientCommand {
     static let configuration = CommandConfiguration(
-        commandName: "add",
-        abstract: "Take a new node into the cluster, which takes its part of the shards.",
+        commandName: "add", abstract: "Take a new node into the cluster, which takes its part of the shards.",
         discussion: """
             The node is started with a configuration file that has all nodes, itself among them, an empty folder, and \
             certificates of its own (`zonekeeper certs create`). It is asked first whether it is there. Its id must \
@@ -232,8 +226,7 @@ struct ClusterAddCommand: ClientCommand {
 
 struct ClusterRemoveCommand: ClientCommand {
     static let configuration = CommandConfiguration(
-        commandName: "remove",
-        abstract: "Move everything away from a node, and let it go.",
+        commandName: "remove", abstract: "Move everything away from a node, and let it go.",
         discussion: """
             The node may be running or lost. When nothing is left on it, it ends by itself, and its folder can be \
             deleted. Its id is not given again. A node that every shard needs cannot go before another has come.
@@ -255,8 +248,7 @@ struct ClusterRemoveCommand: ClientCommand {
 
 struct ClusterReplaceCommand: ClientCommand {
     static let configuration = CommandConfiguration(
-        commandName: "replace",
-        abstract: "Let a new node take the place of another, replica by replica.",
+        commandName: "replace", abstract: "Let a new node take the place of another, replica by replica.",
         discussion: """
             The old node may be running or lost. A node that only lost its folder needs no command: it is started \
             again, and fetches its data from the others.

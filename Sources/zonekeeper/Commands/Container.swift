@@ -133,8 +133,7 @@ struct ContainerDescribeCommand: ClientCommand {
 
 struct ContainerRotateKeyCommand: ClientCommand {
     static let configuration = CommandConfiguration(
-        commandName: "rotate-key",
-        abstract: "Give a container a new key for encrypted fields.",
+        commandName: "rotate-key", abstract: "Give a container a new key for encrypted fields.",
         discussion: """
             Values saved from then on are sealed with it. What earlier keys sealed stays as it is and can be read; \
             save a record's encrypted fields again to seal them anew.

@@ -262,8 +262,7 @@ struct JobCancelCommand: ClientCommand {
     var job: String
 
     func run(on connection: Connection) async throws {
-        let response = try await connection.administer(
-            "DELETE", "jobs", parameters: ["id": job], isRepeatable: true)
+        let response = try await connection.administer("DELETE", "jobs", parameters: ["id": job], isRepeatable: true)
         let json = try response.json()
         try show(
             response,
@@ -283,9 +282,7 @@ enum JobResultFile {
             while place < total {
                 let part = try await connection.administer(
                     "GET", "jobs/result",
-                    parameters: [
-                        "id": job.text("id"), "offset": String(place), "length": String(partBytes),
-                    ]
+                    parameters: ["id": job.text("id"), "offset": String(place), "length": String(partBytes)]
                 ).body
                 guard !part.isEmpty else { throw CommandFailure("the result ended after \(place) of \(total) bytes") }
                 try file.write(contentsOf: part)

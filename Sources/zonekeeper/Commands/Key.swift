@@ -16,8 +16,7 @@ struct KeyCommand: AsyncParsableCommand {
 
 struct KeyCreateCommand: ClientCommand {
     static let configuration = CommandConfiguration(
-        commandName: "create",
-        abstract: "Make a key pair here, and register its public key.",
+        commandName: "create", abstract: "Make a key pair here, and register its public key.",
         discussion: """
             The private key is written as PEM to a file that only its owner may read, and is sent nowhere. Its id is \
             printed, and written to a file beside it: key.pem.id for key.pem. To register a key that was made with \

@@ -5,8 +5,7 @@ import ServiceClient
 
 struct KeyValueExportCommand: ClientCommand {
     static let configuration = CommandConfiguration(
-        commandName: "export",
-        abstract: "Write all keys and values to a file, or to standard output.",
+        commandName: "export", abstract: "Write all keys and values to a file, or to standard output.",
         discussion:
             "JSON keeps every type. A property list has whole seconds in times, and no control characters in texts.")
 
@@ -30,8 +29,7 @@ struct KeyValueExportCommand: ClientCommand {
 
 struct KeyValueImportCommand: ClientCommand {
     static let configuration = CommandConfiguration(
-        commandName: "import",
-        abstract: "Set the keys of a file, all or none.",
+        commandName: "import", abstract: "Set the keys of a file, all or none.",
         discussion: """
             The file is JSON as `kv export` writes it, or a property list. Keys that have the file's value already are \
             not written, so devices hear of what changes and of nothing else.

@@ -54,8 +54,7 @@ struct LimitsShowCommand: ClientCommand {
 
 struct LimitsSetCommand: ClientCommand {
     static let configuration = CommandConfiguration(
-        commandName: "set",
-        abstract: "Set limits of a container, or the defaults of the cluster.",
+        commandName: "set", abstract: "Set limits of a container, or the defaults of the cluster.",
         discussion: """
             A value is a number, an amount such as 10GB, 2.5MB or 64MiB, `unlimited`, or `default`, which takes back \
             what was set. All are set or none. Names are those of `limits show`:

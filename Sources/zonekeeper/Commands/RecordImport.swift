@@ -6,8 +6,7 @@ import ServiceClient
 
 struct RecordImportCommand: ClientCommand {
     static let configuration = CommandConfiguration(
-        commandName: "import",
-        abstract: "Save the lines of a file as records, in batches.",
+        commandName: "import", abstract: "Save the lines of a file as records, in batches.",
         discussion: """
             Each line is a JSON object of fields, plain ({"title": "Hello"}) or as Web Services have them \
             ({"title": {"value": "Hello", "type": "STRING"}}), with a "recordName" or without one; or a record as `job \
@@ -44,8 +43,7 @@ struct RecordImportCommand: ClientCommand {
 
     func run(on connection: Connection) async throws {
         let saved = try await RecordImport(
-            options: place, recordType: type, existing: existing, batchCount: batch, startLine: startLine,
-            path: file
+            options: place, recordType: type, existing: existing, batchCount: batch, startLine: startLine, path: file
         ).run(on: connection)
         if options.json { Console.print(JSONValue.members(["imported": .integer(Int64(saved))]).serialized()) }
     }

@@ -4,8 +4,7 @@ import ServiceClient
 
 struct RecordQueryCommand: ClientCommand {
     static let configuration = CommandConfiguration(
-        commandName: "query",
-        abstract: "Print the records of a type for which every filter holds.",
+        commandName: "query", abstract: "Print the records of a type for which every filter holds.",
         discussion: """
             A filter is 'field comparator value': the comparator is = != < <= > >= or one of CloudKit's words:
 
@@ -109,8 +108,7 @@ struct RecordQueryCommand: ClientCommand {
         let found = try await pages(of: query, on: connection)
         if options.json {
             let json = JSONValue.members([
-                "records": .array(found.records),
-                "continuationMarker": .given(found.continuationMarker),
+                "records": .array(found.records), "continuationMarker": .given(found.continuationMarker),
                 "explanations": explain ? .array(found.explanations) : nil,
             ])
             return Console.print(json.serialized())

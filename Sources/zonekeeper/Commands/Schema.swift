@@ -5,8 +5,7 @@ import Storage
 
 struct SchemaCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "schema",
-        abstract: "Import, export, deploy and look at a container's schema.",
+        commandName: "schema", abstract: "Import, export, deploy and look at a container's schema.",
         discussion: """
             A container has a schema for development, which may be changed freely, and one for production, which \
             only grows: `schema deploy` adds to it what development has.
@@ -77,8 +76,7 @@ enum SchemaText {
 
 struct SchemaImportCommand: ClientCommand {
     static let configuration = CommandConfiguration(
-        commandName: "import",
-        abstract: "Make a container's schema what a file says.",
+        commandName: "import", abstract: "Make a container's schema what a file says.",
         discussion: """
             The file is the whole schema that is wanted: what it leaves out is removed, unless --additive is \
             said; the type Users always stays. What would lose data is refused, unless --allow-data-loss is said. \
@@ -114,8 +112,7 @@ struct SchemaImportCommand: ClientCommand {
 
     func validate() throws {
         if isCheck, allowDataLoss || dryRun || expectedVersion != nil {
-            throw ValidationError(
-                "--validate goes with --additive and --revoke-grants only: it changes nothing anyway")
+            throw ValidationError("--validate goes with --additive and --revoke-grants only: it changes nothing anyway")
         }
         if additive, revokeGrants {
             throw ValidationError("--additive keeps all grants and --revoke-grants does not: give one of them")
@@ -245,8 +242,7 @@ struct IndexArguments: ParsableArguments {
 
 struct SchemaAddIndexCommand: ClientCommand {
     static let configuration = CommandConfiguration(
-        commandName: "add-index",
-        abstract: "Give a field an index.",
+        commandName: "add-index", abstract: "Give a field an index.",
         discussion: """
             It is built in the background where there are records; `schema show` says how far it is. Until then \
             queries that need it are answered TRY_AGAIN_LATER.
@@ -274,8 +270,7 @@ struct SchemaAddIndexCommand: ClientCommand {
 
 struct SchemaRemoveIndexCommand: ClientCommand {
     static let configuration = CommandConfiguration(
-        commandName: "remove-index",
-        abstract: "Take an index from a field.",
+        commandName: "remove-index", abstract: "Take an index from a field.",
         discussion: "Records stay as they are; queries that need the index are refused from then on.")
 
     @OptionGroup var index: IndexArguments
@@ -297,8 +292,7 @@ struct SchemaRemoveIndexCommand: ClientCommand {
 
 struct SchemaDeployCommand: ClientCommand {
     static let configuration = CommandConfiguration(
-        commandName: "deploy",
-        abstract: "Add to the production schema what the development schema has.",
+        commandName: "deploy", abstract: "Add to the production schema what the development schema has.",
         discussion: """
             Types, fields, indexes and grants are added. What production alone has stays and is listed; a field \
             whose type differs is refused, and then nothing is changed. Records are not copied.
@@ -325,8 +319,7 @@ struct SchemaDeployCommand: ClientCommand {
 
 struct SchemaResetCommand: ClientCommand {
     static let configuration = CommandConfiguration(
-        commandName: "reset",
-        abstract: "Empty the development environment, and give it the production schema.",
+        commandName: "reset", abstract: "Empty the development environment, and give it the production schema.",
         discussion: """
             Every record and zone of the container's development environment goes, of all users, and sync tokens \
             with them. Production, users and their preferences stay.

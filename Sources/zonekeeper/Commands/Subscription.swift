@@ -118,8 +118,7 @@ struct SubscriptionListCommand: ClientCommand {
 
 struct SubscriptionCreateCommand: ClientCommand {
     static let configuration = CommandConfiguration(
-        commandName: "create",
-        abstract: "Create a subscription, or replace the one of the same ID.",
+        commandName: "create", abstract: "Create a subscription, or replace the one of the same ID.",
         discussion: """
             With --type-of-record and --fires-on it is one to the records of a type; with --zone to a zone; else to all \
             zones of the private database. A query with filters is given as JSON with --query.
@@ -160,8 +159,7 @@ struct SubscriptionCreateCommand: ClientCommand {
                 "subscriptionID": .string(id),
                 "subscriptionType": .string(isQuery ? "query" : zone == nil ? "database" : "zone"), "zoneID": zoneID,
                 "recordType": isQuery ? nil : .given(recordType), "query": form,
-                "firesOn": isQuery ? .strings(events) : nil,
-                "firesOnce": isQuery ? .bool(firesOnce) : nil,
+                "firesOn": isQuery ? .strings(events) : nil, "firesOnce": isQuery ? .bool(firesOnce) : nil,
             ]), on: connection)
         try show(response, "saved subscription \(saved.text("subscriptionID")) in the \(database.name) database")
     }
@@ -233,8 +231,7 @@ struct NotificationsCommand: AsyncParsableCommand {
 
 struct NotificationsWatchCommand: ClientCommand {
     static let configuration = CommandConfiguration(
-        commandName: "watch",
-        abstract: "Print notifications as they come, until it is stopped.",
+        commandName: "watch", abstract: "Print notifications as they come, until it is stopped.",
         discussion: """
             Goes on by itself, on another node where one is lost. With --json each page is a line, with the syncToken \
             to go on from. --timeout ends it after so long, --count after so many notifications.

@@ -45,10 +45,9 @@ struct TelemetryCommand: ClientCommand {
             lines.append(Table(json["points"]?.array ?? [], [.time("TIME", "time")] + columns).text)
             lines.append("")
         }
-        lines.append(
-            Table(json["operations"]?.array ?? [], [.text("OPERATION", "operation")] + columns).text)
+        lines.append(Table(json["operations"]?.array ?? [], [.text("OPERATION", "operation")] + columns).text)
         if let containers = json["containers"]?.array, containers.count > 1 {
-            let name: Table.Column = .init("CONTAINER", { "\($0.text("container")) \($0["environment"]?.string ?? "")" })
+            let name = Table.Column("CONTAINER", { "\($0.text("container")) \($0.text("environment"))" })
             lines += ["", Table(containers, [name] + columns).text]
         }
         lines += ["", Table([json["total"] ?? .null], [.init("ALL", { _ in "" })] + columns).text]

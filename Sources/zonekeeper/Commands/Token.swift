@@ -13,8 +13,7 @@ struct TokenCommand: AsyncParsableCommand {
 
 struct TokenCreateCommand: ClientCommand {
     static let configuration = CommandConfiguration(
-        commandName: "create",
-        abstract: "Make a token. Its secret is shown once and kept nowhere.",
+        commandName: "create", abstract: "Make a token. Its secret is shown once and kept nowhere.",
         discussion: """
             An API token names a container and an environment (ckAPIToken); a session speaks for a user in a container \
             (ckWebAuthToken). A browser may use an API token from the origins that it names, or from everywhere where \
@@ -94,11 +93,9 @@ struct TokenCreateCommand: ClientCommand {
         let secret = try secretFile.map { try SecretFile.read($0) }
         let body = JSONValue.members([
             "kind": .string(kind.rawValue), "container": .string(try connection.container()),
-            "environment": kind == .api ? .string(connection.settings.environment) : nil,
-            "user": .given(user),
+            "environment": kind == .api ? .string(connection.settings.environment) : nil, "user": .given(user),
             "lifetimeSeconds": kind == .session ? .integer(lifetime.seconds) : nil,
-            "origins": kind == .api && !origin.isEmpty ? .strings(origin) : nil,
-            "callbackURL": .given(callback),
+            "origins": kind == .api && !origin.isEmpty ? .strings(origin) : nil, "callbackURL": .given(callback),
             "label": .given(label), "secret": .given(secret),
         ])
         let response = try await connection.administer("POST", "tokens", body: body)
@@ -155,9 +152,7 @@ struct TokenListCommand: ClientCommand {
             .text("ENVIRONMENT", "environment"), .text("USER", "user"), .time("CREATED", "created"),
             .time("EXPIRES", "expires"), .time("USED", "lastUsed"), .text("BY", "maker"),
         ]
-        let web: [Table.Column] = [
-            .words("ORIGINS", "origins"), .text("CALLBACK", "callbackURL"),
-        ]
+        let web: [Table.Column] = [.words("ORIGINS", "origins"), .text("CALLBACK", "callbackURL")]
         columns += web.filter { column in tokens.contains { !column.cell($0).isEmpty } }
         columns.append(.text("LABEL", "label"))
         return Table(tokens, columns).text
@@ -194,8 +189,7 @@ struct TokenUpdateCommand: ClientCommand {
 
     func run(on connection: Connection) async throws {
         let body = JSONValue.members([
-            "label": .given(label),
-            "origins": everyOrigin || !origin.isEmpty ? .strings(origin) : nil,
+            "label": .given(label), "origins": everyOrigin || !origin.isEmpty ? .strings(origin) : nil,
         ])
         let response = try await connection.administer("PATCH", "tokens", parameters: ["id": id], body: body)
         try show(response, "changed token \(id)")

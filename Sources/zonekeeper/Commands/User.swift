@@ -103,8 +103,7 @@ struct UserUpdateCommand: ClientCommand {
 
 struct UserPasswordCommand: ClientCommand {
     static let configuration = CommandConfiguration(
-        commandName: "password",
-        abstract: "Set a user's password, or remove it.",
+        commandName: "password", abstract: "Set a user's password, or remove it.",
         discussion: """
             The password is asked for at the terminal, twice, or read from standard input. The user's sessions end, as \
             who knew the old password may have begun them; --keep-sessions lets them be.
@@ -191,8 +190,7 @@ struct UserDeleteCommand: ClientCommand {
 
 struct UserSignInCommand: ClientCommand {
     static let configuration = CommandConfiguration(
-        commandName: "sign-in",
-        abstract: "Begin a session with a name and a password, as the sign-in page does.",
+        commandName: "sign-in", abstract: "Begin a session with a name and a password, as the sign-in page does.",
         discussion: """
             The session's web auth token changes with every request, and older ones are good for a minute only: keep \
             it in a file with --token-file, which other commands read and keep up to date (--web-auth-token-file, or \

@@ -138,8 +138,7 @@ struct WebhookUpdateCommand: ClientCommand {
         if let url { members.append(.init("url", .string(url))) }
         if let deliveries { members.append(.init("enabled", .bool(deliveries))) }
         members += secretChanges.map { .init("secret", .string($0)) }
-        let response = try await connection.administer(
-            "PATCH", "webhooks", body: try webhook.body(connection, members))
+        let response = try await connection.administer("PATCH", "webhooks", body: try webhook.body(connection, members))
         let secret = try response.json()["secret"]?.string.map { "\nsecret  \($0)" } ?? ""
         try show(response, "changed webhook \(webhook.name)\(secret)")
     }

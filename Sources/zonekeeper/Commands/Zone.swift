@@ -98,7 +98,10 @@ struct ZoneChangesCommand: ClientCommand {
         }
         let table = Table(
             zones,
-            [.init("CHANGE", { $0["deleted"] == .bool(true) ? "deleted" : "changed" }), .init("ZONE", ZoneRequests.name)])
+            [
+                .init("CHANGE", { $0["deleted"] == .bool(true) ? "deleted" : "changed" }),
+                .init("ZONE", ZoneRequests.name),
+            ])
         try show(
             .members(["zones": .array(zones), "syncToken": .given(token)]),
             "\(zones.isEmpty ? "no changes" : table.text)\ntoken \(token ?? "")")

@@ -240,8 +240,7 @@ extension LimitFinder.Found {
         return JSONValue.members([
             "limit": search.limit.map { .number($0) }, "highestAccepted": search.passed.map { .number($0) },
             "lowestRefused": search.failed.map { .number($0) }, "isThrottling": .bool(search.isThrottling),
-            "testerIsLimit": .given(testerIsLimit), "interrupted": .bool(wasInterrupted),
-            "trials": .array(trials),
+            "testerIsLimit": .given(testerIsLimit), "interrupted": .bool(wasInterrupted), "trials": .array(trials),
         ]).serialized()
     }
 }

@@ -179,8 +179,7 @@ struct LoadCommand: AsyncParsableCommand {
         LoadSettings(
             mix: wanted, pace: pace.pace, bound: pace.bound, place: place, recordType: type, records: records,
             connections: limits.findLimit ? pace.openConnectionCount : pace.connectionCount, seed: pace.seed,
-            timeoutSeconds: pace.timeout, nodes: nodes,
-            behaviours: limits.onThrottled, users: users,
+            timeoutSeconds: pace.timeout, nodes: nodes, behaviours: limits.onThrottled, users: users,
             assetBytes: assetSize?.bytes ?? LoadSettings.assetBytesStandard)
     }
 

@@ -21,8 +21,7 @@ struct LoadRecords: Sendable {
     }
     private static let words = [
         "agenda", "birch", "copper", "delta", "ember", "fjord", "garnet", "harbor", "island", "juniper", "kestrel",
-        "lantern",
-        "meadow", "nickel", "orchard", "pebble", "quartz", "river", "saddle", "timber",
+        "lantern", "meadow", "nickel", "orchard", "pebble", "quartz", "river", "saddle", "timber",
     ]
 
     private static func padded(_ number: Int, to width: Int) -> String {
@@ -103,8 +102,7 @@ struct LoadRecords: Sendable {
     /// `changes/zone`: what changed in the zone since a token, at most 50 records.
     func sync(since token: String?) -> [UInt8] {
         let wanted = JSONValue.members([
-            "zoneID": ZoneRequests.id(zone), "syncToken": .given(token),
-            "resultsLimit": .integer(50),
+            "zoneID": ZoneRequests.id(zone), "syncToken": .given(token), "resultsLimit": .integer(50),
         ])
         return JSONValue.members(["zones": .array([wanted])]).serialized()
     }

@@ -119,8 +119,7 @@ extension LoadReport {
             "zones": hasRecords ? .count(place.zones.count) : nil,
             "recordType": hasRecords ? .string(settings.recordType) : nil, "users": .count(settings.users),
             "nodePattern": .string(settings.nodes.name),
-            "records": settings.mix.needsRecords ? .count(settings.records) : nil,
-            "targets": .strings(targets),
+            "records": settings.mix.needsRecords ? .count(settings.records) : nil, "targets": .strings(targets),
         ])
         return .object([JSONValue.Member("operation", .string(settings.mix.name))] + pace.members + rest.members)
     }
@@ -169,8 +168,7 @@ extension LoadReport {
                     "begin": .number(limit.begin), "seconds": .number(limit.seconds),
                     "isWholeRun": .bool(limit.isWholeRun), "offered": .count(limit.sent),
                     "accepted": .count(limit.accepted), "allowed": .number(limit.allowed),
-                    "allowedMax": .number(limit.allowedMax),
-                    "acceptedOfAllowed": .number(limit.ratio),
+                    "allowedMax": .number(limit.allowedMax), "acceptedOfAllowed": .number(limit.ratio),
                     "acceptedInOneSecondMax": limit.acceptedInOneSecondMax.map { .count($0) },
                     "acceptedInTenSecondsMax": limit.acceptedInTenSecondsMax.map { .count($0) },
                 ])
@@ -230,9 +228,6 @@ extension LoadReport {
 
 extension LoadReport.Latency {
     fileprivate var json: JSONValue {
-        .members([
-            "count": .count(count), "p50": .number(p50), "p90": .number(p90), "p99": .number(p99),
-            "p99.9": .number(p999), "max": .number(max), "mean": .number(mean),
-        ])
+        .object([.init("count", .count(count))] + zip(Self.names, values).map { .init($0, .number($1)) })
     }
 }

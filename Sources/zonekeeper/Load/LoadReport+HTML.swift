@@ -42,8 +42,7 @@ extension LoadReport {
         }
         var cards = [
             card(String(operationsPerSecond, digits: 1) + "/s", "accepted"),
-            card(String(sentPerSecond, digits: 1) + "/s", "offered"),
-            card("\(throttled)", "throttled"),
+            card(String(sentPerSecond, digits: 1) + "/s", "offered"), card("\(throttled)", "throttled"),
             card("\(failed - throttled + unanswered)", "failed otherwise"),
             card(latency.map { String(time: $0.p50) } ?? "-", "median"),
             card(latency.map { String(time: $0.p99) } ?? "-", "99th percentile"),
@@ -65,8 +64,7 @@ extension LoadReport {
             .init(name: "throttled", style: "c2", values: seconds.map { Double($0.throttled) }),
         ]
         if failed - throttled + unanswered > 0 {
-            rates.append(
-                .init(name: "failed", style: "c3", values: seconds.map { Double($0.failed + $0.unanswered) }))
+            rates.append(.init(name: "failed", style: "c3", values: seconds.map { Double($0.failed + $0.unanswered) }))
         }
         var charts = [LineChart(title: "Requests", unit: "a second", lines: rates)]
         if let limit {
@@ -94,9 +92,7 @@ extension LoadReport {
         let latencies = latencies.map { name, latency in
             [name] + latency.values.map { String(milliseconds: $0) } + ["\(latency.count)"]
         }
-        tables.append(
-            "<h2>Latency, milliseconds</h2>"
-                + HTML.table(["", "p50", "p90", "p99", "p99.9", "max", "mean", "count"], latencies))
+        tables.append("<h2>Latency, milliseconds</h2>" + HTML.table([""] + Latency.names + ["count"], latencies))
         for (name, shares) in [("Clients", behaviourShares), ("Operations", operationShares), ("Nodes", nodeShares)] {
             tables.append("<h2>\(name)</h2>" + shareTable(shares))
         }

@@ -215,9 +215,7 @@ struct LoadFiles: Sendable {
         return bytes
     }
 
-    fileprivate func request(
-        _ operation: LoadOperation, head: HTTPRequestHead, user: Int, number: Int
-    ) -> LoadRequest {
+    fileprivate func request(_ operation: LoadOperation, head: HTTPRequestHead, user: Int, number: Int) -> LoadRequest {
         var head = head
         let paths = operation == .assetUpload ? uploadPaths[user] : downloadPaths[user]
         head.uri = paths.isEmpty ? head.uri : paths[number % paths.count]

@@ -41,9 +41,7 @@ struct ClusterFile: Hashable, Sendable {
     static let defaultReplicas = 3
 
     /// What a store of one node is without a configuration file.
-    static func single(
-        data: String, host: String? = nil, clientPort: Int? = nil, peerPort: Int? = nil
-    ) -> ClusterFile {
+    static func single(data: String, host: String? = nil, clientPort: Int? = nil, peerPort: Int? = nil) -> ClusterFile {
         let node = Node(
             id: 1, host: host ?? "127.0.0.1", clientPort: clientPort ?? 24_000, peerPort: peerPort ?? 24_100)
         return ClusterFile(name: "single", data: data, shards: defaultShards, replicas: 1, nodes: [node])
@@ -146,8 +144,7 @@ private struct ConfigObject {
         self.json = json
         self.path = path
         for member in members where !keys.contains(member.key) {
-            throw wrong(
-                place(member.key), "is not a key that is known here; there are \(keys.joined(separator: ", "))")
+            throw wrong(place(member.key), "is not a key that is known here; there are \(keys.joined(separator: ", "))")
         }
     }
 
