@@ -10,7 +10,6 @@ package import X509
 package struct CertificateAuthority: Sendable {
     /// The self-signed certificate; leafs are verified against it.
     package let certificate: Certificate
-    /// Signs leafs.
     let key: P256.Signing.PrivateKey
 
     /// How long an authority lives unless told otherwise: ten years, in seconds.
@@ -21,7 +20,6 @@ package struct CertificateAuthority: Sendable {
     static let backdatingSeconds: TimeInterval = 300
 
     /// Makes an authority with a random serial.
-    /// - Throws: `CertificatesError` if the name or the lifetime cannot stand in a certificate.
     package static func create(
         commonName: String, key: P256.Signing.PrivateKey = P256.Signing.PrivateKey(), now: Date,
         lifetime: TimeInterval = lifetimeSeconds
@@ -46,7 +44,6 @@ package struct CertificateAuthority: Sendable {
         }
     }
 
-    /// What a leaf says.
     struct Leaf {
         var commonName: String
         var names: [SubjectName]
@@ -104,7 +101,6 @@ package enum SubjectName: Hashable, Sendable, CustomStringConvertible {
     package static let nodePrefix = "zonekeeper://node/"
 
     /// Reads a host as an operator writes it: an IPv4 or IPv6 address, or a DNS name, whose first label may be `*`.
-    /// - Throws: `CertificatesError` if it is neither.
     package init(host: String) throws(CertificatesError) {
         if let bytes = Self.parse(host, family: AF_INET, count: 4) ?? Self.parse(host, family: AF_INET6, count: 16) {
             self = .address(bytes)

@@ -58,7 +58,6 @@ package struct CertificateFolder: Sendable {
     }
 
     /// Reads the authorities, keys included.
-    /// - Throws: `CertificatesError` naming the file that is missing, unreadable or does not fit.
     package static func load(path: String) throws(CertificatesError) -> CertificateFolder {
         let peer = try Files.readCertificate("\(path)/peer-ca.pem")
         let client = try Files.readCertificate("\(path)/client-ca.pem")
@@ -71,24 +70,18 @@ package struct CertificateFolder: Sendable {
     }
 }
 
-/// Where a node's certificates are.
-package struct NodeCertificates: Hashable, Sendable {
-    /// Shown to peers, and its key.
-    package var peerCertificatePath: String
-    /// The path of the private key for peers.
-    package var peerKeyPath: String
-    /// Shown to clients, and its key.
-    package var serverCertificatePath: String
-    /// The path of the private key for clients.
-    package var serverKeyPath: String
+/// The files of a node's folder: what it shows to peers and to clients, and the keys of both.
+package struct NodeCertificates: Sendable {
+    let folder: String
 
-    /// The four files of a node's folder.
-    package init(folder: String) {
-        peerCertificatePath = folder + "/peer.pem"
-        peerKeyPath = folder + "/peer.key"
-        serverCertificatePath = folder + "/server.pem"
-        serverKeyPath = folder + "/server.key"
-    }
+    /// Shown to peers.
+    package var peerCertificatePath: String { folder + "/peer.pem" }
+    /// The private key for peers.
+    package var peerKeyPath: String { folder + "/peer.key" }
+    /// Shown to clients.
+    package var serverCertificatePath: String { folder + "/server.pem" }
+    /// The private key for clients.
+    package var serverKeyPath: String { folder + "/server.key" }
 }
 
 extension CertificateFolder {
@@ -128,11 +121,11 @@ extension CertificateFolder {
         let peer = CertificateAuthority.Leaf(
             commonName: "Zonekeeper node \(nodeID)", names: [.node(nodeID)], usages: [.serverAuth, .clientAuth],
             lifetime: lifetime)
-        try write(peer, by: peerAuthority, to: (files.peerCertificatePath, files.peerKeyPath), now: now)
+        try write(peer, by: peerAuthority, now: now, to: (files.peerCertificatePath, files.peerKeyPath))
         let server = CertificateAuthority.Leaf(
             commonName: "Zonekeeper node \(nodeID) client port", names: names, usages: [.serverAuth], lifetime: lifetime
         )
-        try write(server, by: clientAuthority, to: (files.serverCertificatePath, files.serverKeyPath), now: now)
+        try write(server, by: clientAuthority, now: now, to: (files.serverCertificatePath, files.serverKeyPath))
         try Files.moveFolder(temporary, to: folder)
         return node(nodeID)
     }
@@ -150,18 +143,15 @@ extension CertificateFolder {
         var renewed: [String] = []
         for nodeID in try Self.nodeIDs(path: path) {
             let files = node(nodeID)
-            let pairs = [
+            let pairs: [(String, String, CertificateAuthority, [ExtendedKeyUsage.Usage])] = [
                 (files.peerCertificatePath, files.peerKeyPath, peerAuthority, [.serverAuth, .clientAuth]),
-                (
-                    files.serverCertificatePath, files.serverKeyPath, clientAuthority,
-                    [ExtendedKeyUsage.Usage.serverAuth]
-                ),
+                (files.serverCertificatePath, files.serverKeyPath, clientAuthority, [.serverAuth]),
             ]
             for (certificatePath, keyPath, authority, usages) in pairs {
                 let old = try Files.readCertificate(certificatePath)
                 let key = try Files.readKey(keyPath, for: old)
                 let leaf = CertificateAuthority.Leaf(
-                    commonName: old.commonName, names: old.subjectNames, usages: usages, lifetime: lifetime)
+                    commonName: old.subject.commonName, names: old.subjectNames, usages: usages, lifetime: lifetime)
                 let certificate = try Files.pem(try authority.issue(leaf, for: key.publicKey, now: now))
                 try Files.write(certificate, to: certificatePath, mode: Files.certificateMode)
                 renewed.append(certificatePath)
@@ -170,10 +160,8 @@ extension CertificateFolder {
         return renewed
     }
 
-    /// The nodes that have a folder, ascending.
     static func nodeIDs(path: String) throws(CertificatesError) -> [UInt64] {
-        let entries: [String]
-        do { entries = try FileManager.default.contentsOfDirectory(atPath: path) } catch {
+        guard let entries = try? FileManager.default.contentsOfDirectory(atPath: path) else {
             throw CertificatesError(
                 file: path, problem: "the folder cannot be listed",
                 remedy: "Make the certificates first, or check the path")
@@ -182,9 +170,8 @@ extension CertificateFolder {
     }
 
     private func write(
-        _ leaf: CertificateAuthority.Leaf, by authority: CertificateAuthority,
-        to paths: (certificate: String, key: String),
-        now: Date
+        _ leaf: CertificateAuthority.Leaf, by authority: CertificateAuthority, now: Date,
+        to paths: (certificate: String, key: String)
     ) throws(CertificatesError) {
         let key = P256.Signing.PrivateKey()
         let certificate = try Files.pem(try authority.issue(leaf, for: key.publicKey, now: now))
@@ -227,7 +214,7 @@ extension CertificateFolder {
             let certificate = try Files.readCertificate("\(path)/\(file)")
             list.append(
                 CertificateStatus(
-                    file: file, subject: certificate.commonName, issuer: certificate.issuer.commonName,
+                    file: file, subject: certificate.subject.commonName, issuer: certificate.issuer.commonName,
                     names: certificate.subjectNames.map(\.description), notBefore: certificate.notValidBefore,
                     notAfter: certificate.notValidAfter))
         }
@@ -252,8 +239,6 @@ extension DistinguishedName {
 }
 
 extension Certificate {
-    var commonName: String { subject.commonName }
-
     /// The subject alternative names of the kinds that we issue.
     var subjectNames: [SubjectName] {
         guard let names = try? extensions.subjectAlternativeNames else { return [] }

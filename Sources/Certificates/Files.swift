@@ -36,7 +36,6 @@ enum Files {
     }
 
     /// Like `write`, but a file that is there, or that another process makes at the same time, stays as it is.
-    /// - Returns: whether the file was made.
     static func writeNew(_ text: String, to path: String, mode: mode_t) throws(CertificatesError) -> Bool {
         let temporary = "\(path).\(UUID().uuidString).new"
         defer { unlink(temporary) }
@@ -58,7 +57,7 @@ enum Files {
         guard fchmod(descriptor, mode) == 0 else { throw systemError(path, "cannot get its mode") }
         var rest = Array(text.utf8)[...]
         while !rest.isEmpty {
-            let count = rest.withUnsafeBytes { unistdWrite(descriptor, $0) }
+            let count = rest.withUnsafeBytes { Foundation.write(descriptor, $0.baseAddress, $0.count) }
             guard count > 0 else { throw systemError(path, "cannot be written") }
             rest = rest.dropFirst(count)
         }
@@ -76,8 +75,7 @@ enum Files {
             throw systemError(path, exists(path) ? "cannot be read" : "is missing")
         }
         guard let text = String(validating: data, as: UTF8.self) else {
-            throw CertificatesError(
-                file: path, problem: "is not text", remedy: "Put the right file there")
+            throw CertificatesError(file: path, problem: "is not text", remedy: "Put the right file there")
         }
         return text
     }
@@ -101,9 +99,9 @@ enum Files {
     }
 
     /// Reads a key and checks that it belongs to the certificate beside it.
-    static func readKey(_ path: String, for certificate: Certificate) throws(CertificatesError)
-        -> P256.Signing.PrivateKey
-    {
+    static func readKey(
+        _ path: String, for certificate: Certificate
+    ) throws(CertificatesError) -> P256.Signing.PrivateKey {
         let key = try readKey(path)
         guard Certificate.PublicKey(key.publicKey) == certificate.publicKey else {
             throw CertificatesError(
@@ -127,10 +125,6 @@ enum Files {
         guard descriptor >= 0 else { throw systemError(folder, "cannot be opened") }
         defer { close(descriptor) }
         guard fsync(descriptor) == 0 else { throw systemError(folder, "cannot be made durable") }
-    }
-
-    private static func unistdWrite(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Int {
-        Foundation.write(descriptor, bytes.baseAddress, bytes.count)
     }
 
     private static func systemError(_ path: String, _ problem: String) -> CertificatesError {
@@ -158,8 +152,6 @@ package enum EncryptionKeyFile {
 
     /// Makes the file in a folder, which is made too, if it is not there. It appears whole or not at all, and what is
     /// there is never overwritten, whoever makes it at the same time.
-    /// - Returns: whether it was made.
-    /// - Throws: `CertificatesError` naming the file that cannot be written.
     package static func makeIfMissing(in folder: String) throws(CertificatesError) -> Bool {
         let path = "\(folder)/\(name)"
         if Files.exists(path) { return false }
@@ -170,29 +162,14 @@ package enum EncryptionKeyFile {
     }
 
     /// The key in a file.
-    /// - Throws: `CertificatesError` if it cannot be read, or holds no key.
     package static func read(_ path: String) throws(CertificatesError) -> [UInt8] {
-        let digits = Array(try Files.read(path).utf8.filter { ![0x20, 0x09, 0x0A, 0x0D].contains($0) })
-        let bytes = stride(from: 0, to: digits.count - digits.count % 2, by: 2).compactMap { position -> UInt8? in
-            guard let high = Self.value(of: digits[position]), let low = Self.value(of: digits[position + 1]) else {
-                return nil
-            }
-            return high << 4 | low
-        }
-        guard digits.count == 2 * keyBytes, bytes.count == keyBytes else {
+        let text = try Files.read(path).utf8.filter { ![0x20, 0x09, 0x0A, 0x0D].contains($0) }
+        let digits = text.compactMap { Character(UnicodeScalar($0)).hexDigitValue }
+        guard text.count == 2 * keyBytes, digits.count == text.count else {
             throw CertificatesError(
                 file: path, problem: "holds no encryption key (\(2 * keyBytes) hexadecimal digits are expected)",
                 remedy: "Put the cluster's own key file there; a new one would not open what the old one sealed")
         }
-        return bytes
-    }
-
-    private static func value(of digit: UInt8) -> UInt8? {
-        switch digit {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")
-        case UInt8(ascii: "a")...UInt8(ascii: "f"): digit - UInt8(ascii: "a") + 10
-        case UInt8(ascii: "A")...UInt8(ascii: "F"): digit - UInt8(ascii: "A") + 10
-        default: nil
-        }
+        return stride(from: 0, to: digits.count, by: 2).map { UInt8(digits[$0] << 4 | digits[$0 + 1]) }
     }
 }

@@ -25,9 +25,7 @@ package final class MetricsRegistry: MetricsFactory, Sendable {
     package init() {}
 
     /// The series of a name and labels; the same one each time.
-    private func series(
-        _ label: String, _ dimensions: [(String, String)], _ kind: MetricSeries.Kind
-    ) -> MetricSeries {
+    private func series(_ label: String, _ dimensions: [(String, String)], _ kind: MetricSeries.Kind) -> MetricSeries {
         let key = Key(name: Self.name(label), labels: Self.labels(dimensions))
         return content.withLock { content in
             if let series = content.series[key], series.kind == kind { return series }
@@ -47,7 +45,7 @@ package final class MetricsRegistry: MetricsFactory, Sendable {
         var text = ""
         var last: String?
         for (key, series) in series.sorted(by: { ($0.key.name, $0.key.labels) < ($1.key.name, $1.key.labels) }) {
-            if key.name != last { text += "# TYPE \(key.name) \(kinds[key.name]?.word ?? "untyped")\n" }
+            if key.name != last { text += "# TYPE \(key.name) \(kinds[key.name]?.rawValue ?? "untyped")\n" }
             last = key.name
             series.write(key.name, key.labels, to: &text)
         }
@@ -127,8 +125,8 @@ extension MetricsRegistry {
 /// How many durations a timer recorded, by their length.
 package struct HistogramCounts: Hashable, Sendable {
     /// Those of each bucket of a histogram; what is longer than the last is in `count` only.
-    fileprivate(set) var buckets: [UInt64] = []
-    private(set) var count: UInt64 = 0
+    private var buckets: [UInt64] = []
+    private var count: UInt64 = 0
 
     /// Nothing is recorded.
     package init() {}
@@ -161,18 +159,9 @@ package struct HistogramCounts: Hashable, Sendable {
 
 /// One series: a number that grows or changes, or how values are spread.
 final class MetricSeries: Sendable {
-    enum Kind: Sendable {
+    /// In Prometheus' words.
+    enum Kind: String {
         case counter, gauge, summary, histogram
-
-        /// Prometheus' word.
-        var word: String {
-            switch self {
-            case .counter: "counter"
-            case .gauge: "gauge"
-            case .summary: "summary"
-            case .histogram: "histogram"
-            }
-        }
     }
 
     private struct State {
@@ -284,9 +273,7 @@ package struct Stopwatch: Sendable {
     package func record(nanoseconds: UInt64) { timer.recordNanoseconds(Int64(clamping: nanoseconds)) }
 
     /// Does something that blocks its thread, and takes note of how long that was, also where it failed.
-    package func time<Value, Failure: Error>(
-        _ body: () throws(Failure) -> Value
-    ) throws(Failure) -> Value {
+    package func time<Value, Failure: Error>(_ body: () throws(Failure) -> Value) throws(Failure) -> Value {
         let begin = ContinuousClock.now
         defer { timer.recordNanoseconds(Int64(begin.duration(to: .now) / .nanoseconds(1))) }
         return try body()

@@ -111,9 +111,9 @@ struct ConfigurationTests {
         configuration.patience = .seconds(1)
         configuration.urls = ["https://a.example/"]
         #expect(try ServiceSession.of(configuration) === session)
-        #expect(!session.isSignedIn)
+        #expect(!session.hasUser)
         configuration.webAuthToken = "user"
         #expect(try ServiceSession.of(configuration) !== session)
-        #expect(try ServiceSession.of(configuration).isSignedIn)
+        #expect(try ServiceSession.of(configuration).hasUser)
     }
 }

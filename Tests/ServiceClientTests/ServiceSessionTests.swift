@@ -83,10 +83,10 @@ struct ServiceSessionTests {
                 try PrivateFile.replace(path, with: "two\n")
                 valid.withLock { $0 = ["two"] }
                 try await send()
-                #expect(session.isSignedIn)
+                #expect(!session.state.withLock(\.isRefused))
                 valid.withLock { $0 = [] }
                 await #expect(throws: ServiceFailure.self) { try await send() }
-                #expect(!session.isSignedIn)
+                #expect(session.state.withLock(\.isRefused))
                 #expect(
                     server.requests.map { "\($0.parameter("ckWebAuthToken") ?? "") \($0.path.hasSuffix("caller"))" }
                         == [

@@ -4,6 +4,7 @@ import Foundation
 import KeyValueStore
 import RecordModel
 import RecordStore
+import ServiceClient
 import Storage
 import Testing
 
@@ -99,7 +100,7 @@ struct BackupTests {
         let fixture = try BackupFixture()
         let path = fixture.layout.folder(of: fixture.layout.file.nodes[1]) + "/shards/0000.sqlite"
         for end in ["", "-shm"] { try removeFile(at: path + end) }
-        let earlier = UInt64(Times.now) + 86_400_000
+        let earlier = UInt64(WallClock.now) + 86_400_000
         let database = try ShardDatabase.open(path: path) { db in
             try RecordTables.create(in: db)
             try KeyValueTables.create(in: db)

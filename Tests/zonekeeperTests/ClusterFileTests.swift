@@ -8,7 +8,7 @@ struct ClusterFileTests {
 
     /// The error of a file's text; nil if it is a good one.
     private func problem(_ text: String) -> String? {
-        do throws(ClusterFileError) {
+        do throws(CommandFailure) {
             _ = try ClusterFile(json: Array(text.utf8))
             return nil
         } catch {

@@ -245,7 +245,7 @@ struct CommandTests {
                 + #""grants":[{"role":"_creator","permissions":["WRITE"]},{"role":"_world","permissions":["READ"]}]}]}"#
         )
         #expect(
-            try SchemaText(state, types: ["Note"]).text() == """
+            try SchemaText.text(state, types: ["Note"]) == """
                 c, development, version 7
 
                 Note  (WRITE to _creator; READ to _world)
@@ -253,8 +253,8 @@ struct CommandTests {
                   a      STRING       QUERYABLE, SEARCHABLE (building, 99%)
                   b      LIST<INT64>  QUERYABLE (building)
                 """)
-        #expect(try SchemaText(state, types: []).text().contains("Empty\n  (no fields)"))
-        let error = #expect(throws: CommandFailure.self) { try SchemaText(state, types: ["Nothing"]).text() }
+        #expect(try SchemaText.text(state, types: []).contains("Empty\n  (no fields)"))
+        let error = #expect(throws: CommandFailure.self) { try SchemaText.text(state, types: ["Nothing"]) }
         #expect(error?.message == "the schema has no record type 'Nothing'; it has Empty, Note")
     }
 

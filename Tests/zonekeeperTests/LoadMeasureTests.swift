@@ -50,7 +50,7 @@ struct LoadMeasureTests {
                         isExactRetry: false, isTriedAgain: false))
             }
         }
-        if let announced { measurement.recordBudget(RateBudget(quota: announced, windowSeconds: 1)) }
+        if let announced { measurement.budget = RateBudget(quota: announced, windowSeconds: 1) }
         measurement.finish(at: UInt64(offered.count) * Self.second)
         return measurement
     }

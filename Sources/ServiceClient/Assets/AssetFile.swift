@@ -43,7 +43,6 @@ package final class AssetSource: Sendable {
     /// What made a read fail: the HTTP client does not always tell the error of a body.
     private let failure = Mutex<AssetFileError?>(nil)
 
-    /// How much is read at a time.
     private static let chunkBytes = 256 << 10
 
     /// What changes when somebody writes to a file.
@@ -82,7 +81,6 @@ package final class AssetSource: Sendable {
 
     deinit { close(descriptor) }
 
-    /// The error of the last attempt to read, if it failed.
     func takeFailure() -> AssetFileError? {
         failure.withLock { failure in
             defer { failure = nil }
@@ -171,7 +169,7 @@ package final class AssetSink: Sendable {
     package init(creating path: String) throws(AssetFileError) {
         self.path = path
         isStream = false
-        descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw .notWritten(path: path, code: errno) }
     }
 
@@ -198,22 +196,11 @@ package final class AssetSink: Sendable {
     }
 
     private func append(_ bytes: ByteBuffer) throws(AssetFileError) {
-        var place = offset
-        var rest = bytes.readableBytesView
-        while !rest.isEmpty {
-            let count = rest.withUnsafeBytes { bytes in
-                isStream
-                    ? systemWrite(descriptor, bytes.baseAddress, bytes.count)
-                    : pwrite(descriptor, bytes.baseAddress, bytes.count, off_t(place))
-            }
-            if count < 0, errno == EINTR { continue }
-            guard count > 0 else { throw .notWritten(path: path, code: count < 0 ? errno : ENOSPC) }
-            rest = rest.dropFirst(count)
-            place += Int64(count)
-        }
+        let code = bytes.withUnsafeReadableBytes { writeAll($0, to: descriptor) }
+        guard code == 0 else { throw .notWritten(path: path, code: code) }
         state.withLock { state in
-            bytes.readableBytesView.withUnsafeBytes { state.hash.update(bufferPointer: $0) }
-            state.offset = place
+            bytes.withUnsafeReadableBytes { state.hash.update(bufferPointer: $0) }
+            state.offset += Int64(bytes.readableBytes)
         }
     }
 
@@ -233,7 +220,6 @@ package final class AssetSink: Sendable {
         set { state.withLock { $0.tag = newValue } }
     }
 
-    /// The SHA-256 of what was written.
     var digest: [UInt8] { state.withLock { Array($0.hash.finalize()) } }
 
     /// Keeps the file.

@@ -24,7 +24,6 @@ package struct AssetTransfer: Sendable {
         end = limitSeconds.map { client.waiting.now() + .seconds($0) }
     }
 
-    /// The longest answer to an upload.
     private static let answerBytesMax = 1 << 20
 
     // MARK: Upload
@@ -152,13 +151,11 @@ package struct AssetTransfer: Sendable {
 
     // MARK: Attempts
 
-    /// How an attempt at one node ended, other than with an error.
     private enum Attempt<Value: Sendable>: Sendable {
         case done(Value)
         case refused(ServiceResponse)
     }
 
-    /// What came of asking each node once.
     private struct Failures {
         var unreachable = ServiceUnreachable()
         private(set) var busy: ServiceFailure?
@@ -231,7 +228,6 @@ package struct AssetTransfer: Sendable {
         return all[(first % all.count)...] + all[..<(first % all.count)]
     }
 
-    /// Whether another attempt would end in the same way.
     private static func isFinal(_ error: any Error) -> Bool {
         error is ServiceFailure || error is AssetFileError || error is AssetDamaged || error is CancellationError
     }
@@ -262,9 +258,6 @@ package struct AssetDamaged: Error, Sendable, CustomStringConvertible {
 
 extension ServiceSession {
     /// What moves the bytes of the container's assets.
-    /// - Parameters:
-    ///   - patience: how long to go on without progress; nil for the session's.
-    ///   - limit: how long all of it may take; nil for any time.
     package func assetTransfer(patience: Duration? = nil, limit: Duration? = nil) -> AssetTransfer {
         AssetTransfer(
             client: client, patienceSeconds: (patience ?? configuration.patience) / .seconds(1),

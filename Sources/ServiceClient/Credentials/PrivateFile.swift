@@ -45,18 +45,12 @@ package enum PrivateFile {
         }
     }
 
-    /// - Returns: 0, or the number of the error.
     private static func make(_ path: String, _ text: String) -> Int32 {
         let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { return errno }
         defer { close(descriptor) }
-        var rest = Array(text.utf8)[...]
         var number: Int32 = fchmod(descriptor, 0o600) == 0 ? 0 : errno
-        while number == 0, !rest.isEmpty {
-            let count = rest.withUnsafeBytes { systemWrite(descriptor, $0.baseAddress, $0.count) }
-            if count < 0, errno == EINTR { continue }
-            if count > 0 { rest = rest.dropFirst(count) } else { number = count == 0 ? ENOSPC : errno }
-        }
+        if number == 0 { number = Array(text.utf8).withUnsafeBytes { writeAll($0, to: descriptor) } }
         if number == 0, fsync(descriptor) != 0 { number = errno }
         if number != 0 { unlink(path) }
         return number
@@ -71,15 +65,22 @@ package enum PrivateFile {
     }
 }
 
-/// The system call, which the method above hides.
-func systemWrite(_ descriptor: Int32, _ bytes: UnsafeRawPointer?, _ count: Int) -> Int {
-    write(descriptor, bytes, count)
+/// Writes bytes to an open file, up to the first error that is not an interruption.
+/// - Returns: 0, or the number of that error.
+package func writeAll(_ bytes: UnsafeRawBufferPointer, to descriptor: Int32) -> Int32 {
+    var rest = bytes[...]
+    while !rest.isEmpty {
+        let count = write(descriptor, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)
+        if count < 0, errno == EINTR || errno == EAGAIN { continue }
+        guard count > 0 else { return count == 0 ? ENOSPC : errno }
+        rest = rest.dropFirst(count)
+    }
+    return 0
 }
 
 /// A file that holds one secret on one line.
 package enum SecretFile {
     /// The secret, without space around it.
-    /// - Throws: if the file cannot be read; the message names it.
     package static func read(_ path: String) throws(ServiceClientError) -> String {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw unreadable(path) }
@@ -171,7 +172,6 @@ package struct ServerKeyFile: Sendable {
     }
 
     /// Writes the id beside a private key that is there already.
-    /// - Throws: if it is there, or cannot be written.
     package static func writeID(_ id: String, besideKey path: String) throws(ServiceClientError) {
         try PrivateFile.create(idPath(of: path), id + "\n")
     }
@@ -208,20 +208,4 @@ extension ServerKeyFile {
         let digest = Data(SHA256.hash(data: body)).base64EncodedString()
         return Array("\(date):\(digest):\(target)".utf8)
     }
-}
-
-/// The file of a server key.
-package struct ServerKeySource: Sendable {
-    /// The path of the file.
-    package var path: String
-    /// Counts more than the file beside the key.
-    package var id: String?
-
-    package init(path: String, id: String? = nil) {
-        self.path = path
-        self.id = id
-    }
-
-    /// - Throws: an error that names the file.
-    package func read() throws(ServiceClientError) -> ServerKeyFile { try ServerKeyFile(path: path, id: id) }
 }

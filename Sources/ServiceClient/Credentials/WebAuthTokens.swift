@@ -7,7 +7,6 @@ import Synchronization
 /// cannot be written, is kept longer: if the app started again with the text that it has, the session would be taken
 /// for a stolen one. Of such tokens, the latest `keptMax` are kept.
 enum WebAuthTokens {
-    /// The name of a token.
     private enum Name: Hashable {
         case file(String)
         case account(ZonekeeperConfiguration.Identity)
@@ -22,7 +21,6 @@ enum WebAuthTokens {
     static let keptMax = 10_000
 
     /// The token of a file.
-    /// - Throws: an error that names the file, where it cannot be read or holds nothing.
     static func ofFile(
         _ path: String, onNotKept: @escaping @Sendable (ServiceClientError) -> Void
     ) throws(ServiceClientError) -> WebAuthToken {
@@ -37,7 +35,6 @@ enum WebAuthTokens {
         }
     }
 
-    /// The token of an account, given by its configuration.
     static func ofAccount(_ account: ZonekeeperConfiguration.Identity, _ text: String) -> WebAuthToken {
         state.withLock { state in
             if let known = state.known.object(of: .account(account)) { return known }
@@ -120,7 +117,6 @@ package final class WebAuthToken: Sendable {
         if let problem { onNotKept(problem) }
     }
 
-    /// Writes a new token into the file, where there is one.
     private func write(_ token: String, _ state: inout State) -> ServiceClientError? {
         guard let path else { return nil }
         do throws(ServiceClientError) {
@@ -138,7 +134,6 @@ package final class WebAuthToken: Sendable {
 
     /// Takes the token over that another program has put into the file since it was looked at last. It may be another
     /// user's.
-    /// - Returns: whether there was one.
     package func takeOver() -> Bool { state.withLock { takeOver(&$0) } }
 
     private func takeOver(_ state: inout State) -> Bool {
@@ -159,7 +154,6 @@ private struct FileMark: Equatable {
     private var size: Int?
     private var inode: Int?
 
-    /// Nil if the file does not exist.
     init?(of path: String) {
         guard let attributes = try? FileManager.default.attributesOfItem(atPath: path) else { return nil }
         modified = attributes[.modificationDate] as? Date
@@ -198,9 +192,7 @@ package final class WebAuthTokenSource: Sendable {
     /// A file with a token, which is kept up to date: the same one for everybody in this process.
     /// - Parameter onNotKept: hears why a new token could not be written to the file; the token is used nevertheless,
     ///   for as long as the process lives.
-    package init(
-        path: String, onNotKept: @escaping @Sendable (ServiceClientError) -> Void = WebAuthTokenSource.warn
-    ) {
+    package init(path: String, onNotKept: @escaping @Sendable (ServiceClientError) -> Void = WebAuthTokenSource.warn) {
         state = Mutex(.file(path))
         self.onNotKept = onNotKept
         isFile = true

@@ -19,12 +19,9 @@ package struct ServiceClient: Sendable {
     /// The order in which to try the nodes. Copies of a client share it.
     private let nodes: NodeOrder
 
-    /// The longest answer that is read.
     static let responseBytesMax = 64 << 20
 
-    package init(
-        http: HTTPClient, urls: [String], administratorSecret: String? = nil, waiting: Waiting = .real
-    ) {
+    package init(http: HTTPClient, urls: [String], administratorSecret: String? = nil, waiting: Waiting = .real) {
         self.http = http
         self.urls = urls
         self.administratorSecret = administratorSecret
@@ -59,7 +56,6 @@ package struct ServiceClient: Sendable {
     }
 
     /// TLS that trusts one authority, given by the path of its PEM file, or the system's (nil).
-    /// - Throws: if the authority's file cannot be used.
     package static func tls(authority: String?) throws(ServiceClientError) -> TLSConfiguration {
         var tls = TLSConfiguration.makeClientConfiguration()
         guard let authority else { return tls }
@@ -103,8 +99,7 @@ package struct ServiceClient: Sendable {
                 lost = error
                 let isSafe = !error.isOutcomeUnknown || request.isRepeatable || request.idempotencyKey != nil
                 guard request.waitsForConnection || error.wasSent, isSafe,
-                    let next = pauses.next(
-                        named: nil, elapsed: elapsed(since: start), portion: .random(in: 0.5...1))
+                    let next = pauses.next(named: nil, elapsed: elapsed(since: start), portion: .random(in: 0.5...1))
                 else { throw error }
                 pause = next
             }
@@ -158,9 +153,7 @@ package struct ServiceClient: Sendable {
     }
 
     private func attempt(_ request: ServiceRequest, at url: String, seconds: Double) async throws -> ServiceResponse {
-        let user = request.userToken?.snapshot
-        if let generation = request.tokenGeneration, let user, user.generation != generation { throw TokenTakenOver() }
-        let token = user?.token
+        let token = try request.presentToken()
         let message = try message(request, to: url, showing: token)
         let answer = try await http.execute(message, timeout: .nanoseconds(Int64(seconds * 1e9)))
         let body = try await Self.body(of: answer, within: request.limitSeconds == nil ? nil : seconds)
@@ -184,8 +177,6 @@ package struct ServiceClient: Sendable {
         }
     }
 
-    /// A request as it goes to one node.
-    /// - Parameter token: the user's current token.
     func message(_ request: ServiceRequest, to url: String, showing token: String?) throws -> HTTPClientRequest {
         let target = request.target(showing: token)
         var message = try HTTPClientRequest(to: url + target)
@@ -244,12 +235,10 @@ final class NodeOrder: Sendable {
     }
 
     private let state: Mutex<State>
-    /// How long a failed node comes last.
     private static let avoided = Duration.seconds(5)
 
     init(count: Int) { state = Mutex(State(failedUntil: Array(repeating: nil, count: count))) }
 
-    /// All nodes, the best candidate first.
     func order(now: Duration) -> [Int] {
         state.withLock { state in
             let count = state.failedUntil.count
@@ -261,7 +250,6 @@ final class NodeOrder: Sendable {
         }
     }
 
-    /// Notes whether a node answered.
     /// - Parameter isServing: false if it could not be reached, or says that it cannot serve now.
     func answered(_ place: Int, isServing: Bool, now: Duration) {
         state.withLock { state in
@@ -279,9 +267,7 @@ package struct Waiting: Sendable {
     /// Returns after the duration. Throws `CancellationError` if the task is cancelled.
     package var sleep: @Sendable (Duration) async throws -> Void
 
-    package init(
-        now: @escaping @Sendable () -> Duration, sleep: @escaping @Sendable (Duration) async throws -> Void
-    ) {
+    package init(now: @escaping @Sendable () -> Duration, sleep: @escaping @Sendable (Duration) async throws -> Void) {
         self.now = now
         self.sleep = sleep
     }

@@ -49,7 +49,6 @@ package struct ServiceFailure: Error, Sendable, CustomStringConvertible {
     /// The whole body; null if it is not JSON. For an atomic batch it has the `records`.
     package var json: JSONValue
 
-    /// Reads the answer of a failed request.
     package init(_ response: ServiceResponse) {
         status = response.status
         json = (try? response.parsed()) ?? .null
@@ -120,7 +119,6 @@ package struct ServiceUnreachable: Error, Sendable, CustomStringConvertible {
         return problem
     }
 
-    /// Adds the outcome of earlier attempts of the same request.
     mutating func note(_ earlier: ServiceUnreachable?) {
         guard let earlier else { return }
         wasSent = wasSent || earlier.wasSent

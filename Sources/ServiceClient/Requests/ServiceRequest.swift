@@ -50,12 +50,18 @@ package struct ServiceRequest: Sendable {
         self.isRepeatable = isRepeatable ?? (method == .GET)
     }
 
-    /// The user's token that is sent with it, if any.
     var userToken: WebAuthToken? {
         if case .tokens(_, let user)? = credentials { user } else { nil }
     }
 
-    /// Whether an administrator sends it as a user.
+    /// The user's token at this moment.
+    /// - Throws: `TokenTakenOver` if it is of another generation than the request was made for.
+    func presentToken() throws(TokenTakenOver) -> String? {
+        guard let user = userToken?.snapshot else { return nil }
+        if let tokenGeneration, user.generation != tokenGeneration { throw TokenTakenOver() }
+        return user.token
+    }
+
     var isActing: Bool { if case .acting? = credentials { true } else { false } }
 
     /// The target of one attempt: the path, and the parameters with the current tokens.
@@ -113,7 +119,6 @@ package enum PercentCoding {
 /// Makes idempotency keys.
 package enum IdempotencyKeys {
     /// A new UUID of version 7.
-    /// - Parameter now: milliseconds since 1970.
     package static func make(now: Int64 = WallClock.now) -> String {
         var generator = SystemRandomNumberGenerator()
         return UUIDv7(milliseconds: now, random: (generator.next(), generator.next())).text
@@ -145,7 +150,6 @@ package struct ServiceResponse: Sendable {
     /// - Throws: if it is not JSON. The answer then did not come from a node.
     package func parsed() throws(JSONError) -> JSONValue { try JSONParser.parse(body) }
 
-    /// Whether the server says that this attempt did nothing.
     var saysNothingWasDone: Bool {
         guard let json = try? parsed(), let detail = ErrorDetail(ofError: json) else { return false }
         return detail == .nothingDone || detail == .tooLarge
@@ -189,7 +193,8 @@ extension JSONValue {
         return (exact ?? self["retryAfter"]?.plainNumber).map { max($0, 0) }
     }
 
-    private var plainNumber: Double? {
+    /// A number of either kind; nil for anything else.
+    package var plainNumber: Double? {
         switch self {
         case .integer(let number): Double(number)
         case .number(let number): number

@@ -20,7 +20,6 @@ package struct NotificationPage: Sendable {
     /// Whether the log has more after it.
     package let hasMore: Bool
 
-    /// - Throws: where the answer is no page.
     init(_ json: JSONValue) throws(ServiceClientError) {
         guard let members = json["notifications"]?.array else {
             throw ServiceClientError("the answer has no notifications in it. Is this a Zonekeeper node?")
@@ -100,7 +99,6 @@ package final class NotificationReader: Sendable {
         return nil
     }
 
-    /// Fetches a page.
     private func catchUp(from position: Position) async throws -> NotificationPage? {
         let page: NotificationPage
         do {
@@ -128,7 +126,6 @@ package final class NotificationReader: Sendable {
 
 /// The connection over which a session's readers hear of notifications, for as long as there are any.
 final class NotificationFeed: Sendable {
-    /// What waits for a reader.
     enum Waiting: Sendable {
         case page(NotificationPage)
         case changedHere
@@ -155,7 +152,6 @@ final class NotificationFeed: Sendable {
 
     /// How many pages may wait for a slow reader. A page has at most 200 notifications.
     private static let pagesMax = 16
-    /// The longest pause between two attempts to connect.
     private static let pauseMax: Duration = .seconds(30)
 
     private let state = Mutex(State())
@@ -231,7 +227,6 @@ final class NotificationFeed: Sendable {
         }
     }
 
-    /// The connection cannot go on.
     private func end(_ number: Int, _ failure: any Error) {
         let isCurrent = state.withLock { state in
             guard state.followers == number else { return false }

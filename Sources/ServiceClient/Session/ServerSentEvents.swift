@@ -22,8 +22,7 @@ extension ServiceSession {
     /// Follows the user's notifications, from a token on, without those of this session's own changes; else as
     /// `watchKeyValues`.
     func watchNotifications(syncToken: String?) -> AsyncThrowingStream<ServerSentEvent, any Error> {
-        let request = ServiceRequest(
-            .get, pushPath + "/watch", parameters: [(name: "clientId", value: clientID)])
+        let request = ServiceRequest(.get, pushPath + "/watch", parameters: [(name: "clientId", value: clientID)])
         return watch(request, syncToken: syncToken, of: nil)
     }
 
@@ -37,7 +36,6 @@ extension ServiceSession {
         return AsyncThrowingStream { try await source.next() }
     }
 
-    /// Opens the stream at the first node that serves it.
     fileprivate func open(_ watch: ServiceRequest) async throws -> HTTPClientResponse.Body {
         var request = watch
         request.credentials = try userCredentials()
@@ -53,35 +51,14 @@ extension ServiceSession {
     private func openWatch(_ request: ServiceRequest) async throws -> HTTPClientResponse.Body {
         var request = request
         try await settle(&request)
-        var unreachable = ServiceUnreachable()
-        var busy: ServiceFailure?
-        for url in configuration.urls {
-            do {
-                return try await openWatch(request, at: url)
-            } catch let failure as ServiceFailure {
-                if failure.isSignedOut { note(isRefused: true) }
-                // Another node may have room for a stream.
-                guard failure.status == 429 || failure.status == 503 else { throw failure }
-                busy = failure
-            } catch let error as TokenTakenOver {
-                throw error
-            } catch {
-                if Task.isCancelled { throw CancellationError() }
-                unreachable.note(error, at: url)
-            }
+        do {
+            let body = try await streamingClient.openEvents(of: request)
+            note(isRefused: false)
+            return body
+        } catch let failure as ServiceFailure where failure.isSignedOut {
+            note(isRefused: true)
+            throw failure
         }
-        if let busy { throw busy }
-        throw unreachable
-    }
-
-    private func openWatch(_ request: ServiceRequest, at url: String) async throws -> HTTPClientResponse.Body {
-        let user = request.userToken?.snapshot
-        if let generation = request.tokenGeneration, user?.generation != generation { throw TokenTakenOver() }
-        let body = try await streamingClient.openEvents(of: request, at: url, showing: user?.token) {
-            $0.renew(request.userToken, after: user?.token)
-        }
-        note(isRefused: false)
-        return body
     }
 }
 
@@ -163,7 +140,6 @@ package struct ServerSentEventParser: Sendable {
         return events
     }
 
-    /// A line ended.
     private mutating func ended() throws(ServiceClientError) -> ServerSentEvent? {
         guard !line.isEmpty else { return dispatched() }
         let colon = line.firstIndex(of: UInt8(ascii: ":")) ?? line.endIndex
@@ -206,42 +182,43 @@ extension ServiceClient {
     /// - Parameter take: whether it wants more.
     /// - Throws: `ServiceUnreachable` where no node can be reached; `ServiceFailure` where one refuses; what breaks the
     ///   connection.
-    package func events(
-        of request: ServiceRequest, _ take: (ServerSentEvent) async throws -> Bool
-    ) async throws {
-        var unreachable = ServiceUnreachable()
-        for url in urls {
-            let body: HTTPClientResponse.Body
-            do {
-                body = try await openEvents(of: request, at: url, showing: nil)
-            } catch let refusal as ServiceFailure {
-                throw refusal
-            } catch {
-                unreachable.note(error, at: url)
-                continue
+    package func events(of request: ServiceRequest, _ take: (ServerSentEvent) async throws -> Bool) async throws {
+        var parser = ServerSentEventParser(eventBytesMax: ServerSentEventParser.pageBytesMax)
+        for try await part in try await openEvents(of: request) {
+            for event in try parser.received(part.readableBytesView) {
+                guard try await take(event) else { return }
             }
-            var parser = ServerSentEventParser(eventBytesMax: ServerSentEventParser.pageBytesMax)
-            for try await part in body {
-                for event in try parser.received(part.readableBytesView) {
-                    guard try await take(event) else { return }
-                }
-            }
-            return
         }
+    }
+
+    /// Opens a stream of server-sent events at the first node that serves it.
+    /// - Throws: `ServiceFailure` where a node refuses, or all that answer have no room; `ServiceUnreachable`.
+    fileprivate func openEvents(of request: ServiceRequest) async throws -> HTTPClientResponse.Body {
+        var unreachable = ServiceUnreachable()
+        var busy: ServiceFailure?
+        for url in urls {
+            do {
+                return try await openEvents(of: request, at: url)
+            } catch let failure as ServiceFailure where failure.status == 429 || failure.status == 503 {
+                busy = failure
+            } catch let error where error is ServiceFailure || error is TokenTakenOver {
+                throw error
+            } catch {
+                if Task.isCancelled { throw CancellationError() }
+                unreachable.note(error, at: url)
+            }
+        }
+        if let busy { throw busy }
         throw unreachable
     }
 
-    /// Opens a stream of server-sent events at one node.
-    /// - Parameter heard: is given the head of the answer, also of a refusal.
-    /// - Throws: `ServiceFailure` where the node refuses.
-    func openEvents(
-        of request: ServiceRequest, at url: String, showing token: String?, heard: (ServiceResponse) -> Void = { _ in }
-    ) async throws -> HTTPClientResponse.Body {
+    private func openEvents(of request: ServiceRequest, at url: String) async throws -> HTTPClientResponse.Body {
+        let token = try request.presentToken()
         var message = try message(request, to: url, showing: token)
         message.headers.add(name: "Accept", value: "text/event-stream")
         let answer = try await http.execute(message, timeout: .seconds(30))
         var head = ServiceResponse(status: Int(answer.status.code), headers: answer.headers, body: [])
-        heard(head)
+        head.renew(request.userToken, after: token)
         if head.status == 200, answer.headers.first(name: "Content-Type")?.hasPrefix("text/event-stream") == true {
             return answer.body
         }

@@ -87,13 +87,12 @@ struct ConnectionSettings: Sendable {
     var apiTokenFile: String?
     /// As a variable has it.
     var webAuthToken: String?
-    /// The environment, where one was named.
     var environmentNamed: String?
     var administratorTokenFile: String?
     /// The time as a user that requests name, beside the administrator's token.
     var actingID: String?
-    /// Signs requests for public data instead of tokens.
-    var serverKey: ServerKeySource?
+    /// The file of the key that signs requests for public data instead of tokens, and its id where one was named.
+    var serverKey: (path: String, id: String?)?
     /// Where the user's token of the moment comes from, which answers replace.
     var session: WebAuthTokenSource?
     /// How long to go on while the cluster says to come back later; nil where nobody said.
@@ -183,7 +182,7 @@ struct ClientOptions: ParsableArguments {
             return settings
         }
         if let path = keyFile ?? (namesTokens ? nil : variable("KEY_FILE")) {
-            settings.serverKey = ServerKeySource(path: path, id: keyID ?? variable("KEY_ID"))
+            settings.serverKey = (path, keyID ?? variable("KEY_ID"))
         }
         if let path = connection.webAuthTokenFile ?? variable("WEB_AUTH_TOKEN_FILE") {
             settings.webAuthToken = nil
@@ -196,7 +195,6 @@ struct ClientOptions: ParsableArguments {
         return settings
     }
 
-    /// Runs `body` with a connection, which is closed afterwards.
     func withConnection<Value>(_ body: (Connection) async throws -> Value) async throws -> Value {
         let settings = try resolved()
         let secret = try settings.administratorTokenFile.flatMap { path throws(ServiceClientError) -> String? in
@@ -233,11 +231,9 @@ struct Patience: ExpressibleByArgument, Hashable {
     }
 }
 
-/// A command that asks a cluster.
 protocol ClientCommand: AsyncParsableCommand {
     var options: ClientOptions { get }
 
-    /// Does what the command is for; the connection is closed afterwards.
     func run(on connection: Connection) async throws
 }
 
@@ -263,15 +259,12 @@ extension ClientCommand {
 
     /// Prints a list, which an answer holds under `key`, as a table.
     /// - Parameter nothing: what is said of an empty list; nil for the table's headings alone.
-    func list(
-        _ response: ServiceResponse, _ key: String, nothing: String? = nil, _ columns: [Table.Column]
-    ) throws {
+    func list(_ response: ServiceResponse, _ key: String, nothing: String? = nil, _ columns: [Table.Column]) throws {
         let table = Table(try response.entries(key), columns)
         try show(response, table.rows.isEmpty ? nothing ?? table.text : table.text)
     }
 }
 
-/// A text file that a command was given.
 enum InputFile {
     /// - Parameter path: `-` is standard input.
     static func read(_ path: String) throws(CommandFailure) -> String {

@@ -8,7 +8,6 @@ struct Connection: Sendable {
     var settings: ConnectionSettings
     var client: ServiceClient
 
-    /// The container that the options or the environment name.
     func container() throws -> String {
         guard let container = settings.container else {
             throw ValidationError("--container is missing; name it, or set ZONEKEEPER_CONTAINER")
@@ -47,8 +46,7 @@ struct Connection: Sendable {
         _ method: String, _ route: String, parameters: KeyValuePairs<String, String?> = [:], body: JSONValue? = nil
     ) async throws -> ServiceResponse {
         let place = [(name: "container", value: try container()), (name: "environment", value: settings.environment)]
-        return try await administer(
-            method, route, place + Self.present(parameters), body: body?.serialized() ?? [])
+        return try await administer(method, route, place + Self.present(parameters), body: body?.serialized() ?? [])
     }
 
     private static func present(_ parameters: KeyValuePairs<String, String?>) -> [(name: String, value: String)] {
@@ -146,8 +144,6 @@ struct Connection: Sendable {
         return patient(request)
     }
 
-    /// Asks for the user's preferences.
-    /// - Throws: `CommandFailure` with the server's code and reason, or what kept it from answering.
     func preferences(_ action: String, _ json: JSONValue) async throws -> ServiceResponse {
         try await send(try preferencesRequest(action, json)).checked()
     }
@@ -162,13 +158,12 @@ struct Connection: Sendable {
         }
     }
 
-    /// The API token that the options or the environment name.
     func apiToken() throws -> String { try settings.requiredAPIToken() }
 
     /// What requests for public data show: the server key where there is one, else the tokens.
     private func publicCredentials() throws -> CallerCredentials {
         if let id = settings.actingID { return .acting(id: id) }
-        if let key = try settings.serverKey?.read() { return .key(key) }
+        if let key = settings.serverKey { return .key(try ServerKeyFile(path: key.path, id: key.id)) }
         return .tokens(api: try apiToken(), user: try settings.session?.token())
     }
 
@@ -203,7 +198,6 @@ extension ServiceResponse {
     }
 
     /// The response itself, unless it says that the request failed.
-    /// - Throws: `CommandFailure` with the error's code and reason, and when to come back.
     func checked() throws(CommandFailure) -> ServiceResponse {
         if isSuccess { return self }
         guard let json = try? parsed(), let code = json["serverErrorCode"]?.string else {
@@ -235,7 +229,6 @@ extension ServiceResponse {
 }
 
 /// A part of an answer that must be there.
-/// - Throws: `CommandFailure` that names it.
 func needed<Part>(_ part: Part?, _ name: String) throws(CommandFailure) -> Part {
     guard let part else { throw CommandFailure("the answer has no \(name) in it. Is this a Zonekeeper node?") }
     return part

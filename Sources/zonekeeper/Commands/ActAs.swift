@@ -63,17 +63,15 @@ struct ActAsListCommand: ClientCommand {
         try list(
             try await connection.administer("GET", "act-as"), "acting", nothing: "nobody acts as a user",
             [
-                ("ID", { $0.text("id") }), ("ADMINISTRATOR", { $0.text("administrator") }),
-                ("USER", { $0.text("user") }), ("CONTAINER", { "\($0.text("container")) (\($0.text("environment")))" }),
-                ("WRITES", { $0["write"] == .bool(true) ? "yes" : "no" }), ("UNTIL", { $0.time("expires") }),
-                ("REASON", { $0.text("reason") }),
+                .text("ID", "id"), .text("ADMINISTRATOR", "administrator"), .text("USER", "user"),
+                .init("CONTAINER", { "\($0.text("container")) (\($0.text("environment")))" }), .flag("WRITES", "write"),
+                .time("UNTIL", "expires"), .text("REASON", "reason"),
             ])
     }
 }
 
 struct ActAsStopCommand: ClientCommand {
-    static let configuration = CommandConfiguration(
-        commandName: "stop", abstract: "End it at once, on every node.")
+    static let configuration = CommandConfiguration(commandName: "stop", abstract: "End it at once, on every node.")
 
     @OptionGroup var options: ClientOptions
 
@@ -81,7 +79,6 @@ struct ActAsStopCommand: ClientCommand {
     var id: String
 
     func run(on connection: Connection) async throws {
-        let response = try await connection.administer("DELETE", "act-as", parameters: ["id": id])
-        try show(response, "ended \(id)")
+        try show(try await connection.administer("DELETE", "act-as", parameters: ["id": id]), "ended \(id)")
     }
 }

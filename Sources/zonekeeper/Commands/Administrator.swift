@@ -18,7 +18,6 @@ struct AdministratorCommand: AsyncParsableCommand {
         ])
 }
 
-/// What an administrator may do, and where.
 struct AdministratorRoleOptions: ParsableArguments {
     @Option(help: "viewer, developer or admin; each may do all that those before it may.")
     var role: String?
@@ -30,8 +29,7 @@ struct AdministratorRoleOptions: ParsableArguments {
 
     @OptionGroup var password: NewPasswordOptions
 
-    /// Nil where none is named.
-    var containersJSON: JSONValue? { containers.isEmpty ? nil : .array(containers.map { .string($0) }) }
+    var containersJSON: JSONValue? { containers.isEmpty ? nil : .strings(containers) }
 }
 
 struct AdministratorCreateCommand: ClientCommand {
@@ -53,8 +51,8 @@ struct AdministratorCreateCommand: ClientCommand {
     func run(on connection: Connection) async throws {
         let secret = try given.password.secret(of: name)
         let body = JSONValue.members([
-            "name": .string(name), "role": given.role.map { .string($0) }, "containers": given.containersJSON,
-            "password": secret.map { .string($0) },
+            "name": .string(name), "role": .given(given.role), "containers": given.containersJSON,
+            "password": .given(secret),
         ])
         let response = try await connection.administer("POST", "administrators", body: body)
         try show(response, "created the administrator \(name)")
@@ -97,8 +95,8 @@ struct AdministratorUpdateCommand: ClientCommand {
     func run(on connection: Connection) async throws {
         let secret = try given.password.secret(of: name)
         let body = JSONValue.members([
-            "role": given.role.map { .string($0) }, "containers": everywhere ? .null : given.containersJSON,
-            "password": noPassword ? .null : secret.map { .string($0) },
+            "role": .given(given.role), "containers": everywhere ? .null : given.containersJSON,
+            "password": noPassword ? .null : .given(secret),
         ])
         let response = try await connection.administer(
             "PATCH", "administrators", parameters: ["name": name], body: body)
@@ -124,8 +122,7 @@ struct AdministratorDeleteCommand: ClientCommand {
 
 struct AdministratorAddCommand: ClientCommand {
     static let configuration = CommandConfiguration(
-        commandName: "add",
-        abstract: "Make a token for an administrator, and write it to a file.",
+        commandName: "add", abstract: "Make a token for an administrator, and write it to a file.",
         discussion: """
             The file is for its owner only, and its secret is shown nowhere. Hand it to the administrator, who names it \
             with --admin-token-file or ZONEKEEPER_ADMIN_TOKEN_FILE.
@@ -152,7 +149,7 @@ struct AdministratorAddCommand: ClientCommand {
                 "POST", "tokens",
                 body: .members([
                     "kind": .string("administrator"), "name": .string(name), "secret": .string(secret),
-                    "label": label.map { .string($0) },
+                    "label": .given(label),
                 ]))
         } catch let failure as CommandFailure where failure.isOutcomeUnknown {
             throw CommandFailure(
@@ -175,11 +172,9 @@ struct AdministratorListCommand: ClientCommand {
 
     func run(on connection: Connection) async throws {
         let columns: [Table.Column] = [
-            ("NAME", { $0.text("name") }), ("ROLE", { $0.text("role") }),
-            ("CONTAINERS", { Self.containers(of: $0) ?? "all" }),
-            ("PASSWORD", { $0["hasPassword"] == .bool(true) ? "yes" : "no" }),
-            ("TOKEN SINCE", { $0["token"]?.time("created") ?? "" }), ("CREATED", { $0.time("created") }),
-            ("LAST SIGN-IN", { $0.time("lastUsed") }),
+            .text("NAME", "name"), .text("ROLE", "role"), .init("CONTAINERS", { Self.containers(of: $0) ?? "all" }),
+            .flag("PASSWORD", "hasPassword"), .init("TOKEN SINCE", { $0["token"]?.time("created") ?? "" }),
+            .time("CREATED", "created"), .time("LAST SIGN-IN", "lastUsed"),
         ]
         try list(try await connection.administer("GET", "administrators"), "administrators", columns)
     }
@@ -212,7 +207,6 @@ struct AdministratorRemoveCommand: ClientCommand {
         try show(response, Self.line(name, team ?? []))
     }
 
-    /// What was done, and what it leaves.
     static func line(_ name: String, _ team: [JSONValue]) -> String {
         let line = "the token of \(name) is revoked"
         guard let member = team.first(where: { $0.text("name") == name }) else { return line }

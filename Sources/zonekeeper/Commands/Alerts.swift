@@ -4,8 +4,7 @@ import ServiceClient
 
 struct AlertsCommand: ClientCommand {
     static let configuration = CommandConfiguration(
-        commandName: "alerts",
-        abstract: "Show what is wrong, by the cluster's rules of alerts.",
+        commandName: "alerts", abstract: "Show what is wrong, by the cluster's rules of alerts.",
         discussion: """
             Of all nodes; any of them answers for all. The exit code is 1 while something fires. Thresholds are \
             limits: `zonekeeper limits set --cluster alertErrorPercent=5` sets one, and 0 switches its rule off.
@@ -56,10 +55,10 @@ struct AlertsCommand: ClientCommand {
         Table(
             rules,
             [
-                ("RULE", { $0.text("name") }), ("STATE", { $0.text("state") }), ("SEVERITY", { $0.text("severity") }),
-                ("VALUE", { LimitValue.text($0["value"], unit(of: $0)) }), ("THRESHOLD", threshold),
-                ("SET FOR", { $0.text("source") == "default" ? "" : "the \($0.text("source"))" }),
-                ("LIMIT", { $0.text("limit") }),
+                .text("RULE", "name"), .text("STATE", "state"), .text("SEVERITY", "severity"),
+                .init("VALUE", { LimitValue.text($0["value"], unit(of: $0)) }), .init("THRESHOLD", threshold),
+                .init("SET FOR", { $0.text("source") == "default" ? "" : "the \($0.text("source"))" }),
+                .text("LIMIT", "limit"),
             ]
         ).text
     }

@@ -16,8 +16,7 @@ struct AssetCommand: AsyncParsableCommand {
 
 struct AssetGetCommand: ClientCommand {
     static let configuration = CommandConfiguration(
-        commandName: "get",
-        abstract: "Write the file of a record's field to a file, or to standard output.",
+        commandName: "get", abstract: "Write the file of a record's field to a file, or to standard output.",
         discussion: """
             Where a connection is lost, the rest is fetched from any node. The file appears under its name once it is \
             whole, and takes the place of one that is there.
@@ -133,9 +132,7 @@ struct AssetStatCommand: ClientCommand {
     }
 }
 
-/// The assets of a record on the cluster.
 enum StoredAssets {
-    /// Looks a record up.
     /// - Parameter keys: the fields; nil for all.
     static func record(
         _ name: String, _ keys: [String]?, in place: RecordOptions, on connection: Connection
@@ -145,7 +142,7 @@ enum StoredAssets {
                 "records/lookup",
                 [
                     "records": .array([.members(["recordName": .string(name)])]),
-                    "desiredKeys": keys.map { .array($0.map { .string($0) }) },
+                    "desiredKeys": keys.map { .strings($0) },
                 ], on: connection))
         let records = try response.records()
         if let failure = ServiceResponse.failures(in: records).first { throw CommandFailure(failure) }
@@ -154,8 +151,7 @@ enum StoredAssets {
 
     /// Each asset with its field, and its number in a list.
     static func assets(of record: JSONValue) -> [(field: String, number: Int, asset: JSONValue)] {
-        guard case .object(let fields)? = record["fields"] else { return [] }
-        return fields.flatMap { field -> [(field: String, number: Int, asset: JSONValue)] in
+        (record["fields"]?.members ?? []).flatMap { field -> [(field: String, number: Int, asset: JSONValue)] in
             guard let value = field.value["value"] else { return [] }
             let members = (value.array ?? [value]).filter { $0["fileChecksum"] != nil }
             return members.enumerated().map { (field.key, $0 + 1, $1) }
@@ -163,7 +159,6 @@ enum StoredAssets {
     }
 }
 
-/// Sends the files of fields that are to be saved.
 struct AssetUploads {
     var place: RecordOptions
     var recordType: String
@@ -207,7 +202,7 @@ struct AssetUploads {
     private func send(_ path: String, for field: String, on connection: Connection) async throws -> JSONValue {
         let source = try AssetSource(path: path)
         let token = JSONValue.members([
-            "recordName": recordName.map { .string($0) }, "recordType": .string(recordType),
+            "recordName": .given(recordName), "recordType": .string(recordType),
             "fieldName": .string(field), "size": .integer(source.size),
         ])
         let answer = try await connection.send(
@@ -262,7 +257,6 @@ final class AssetProgress: Sendable {
 }
 
 extension Connection {
-    /// What moves files.
     var transfer: AssetTransfer {
         AssetTransfer(
             client: client, patienceSeconds: settings.patienceSeconds ?? ServiceRequest.patienceSecondsStandard)
@@ -274,7 +268,6 @@ extension JSONValue {
 }
 
 extension CommandFailure {
-    /// What kept a file from being sent or fetched.
     fileprivate init(transfer error: any Error) {
         switch error {
         case let failure as CommandFailure: self = failure

@@ -11,7 +11,6 @@ struct AuditCommand: AsyncParsableCommand {
         subcommands: [AuditShowCommand.self, AuditExportCommand.self, AuditVerifyCommand.self])
 }
 
-/// Which of the two audit logs a command reads.
 struct AuditChoice: ParsableArguments {
     @Flag(
         help: "The log of refusals, failed sign-ins and schemas that grew by saves; it is a chain of hashes of its own."
@@ -61,7 +60,6 @@ struct AuditShowCommand: ClientCommand {
     }
 }
 
-/// Which records a command is about.
 struct AuditFilters: ParsableArguments {
     @Option(help: ArgumentHelp("Only what this actor did, such as 'administrator ada (console)'.", valueName: "name"))
     var actor: String?
@@ -112,7 +110,6 @@ extension ListExport.Format: ExpressibleByArgument {}
 /// Records of the audit log as they are printed, in as many pieces as there are pages.
 struct AuditPrinter {
     private let isJSON: Bool
-    /// Of the table's columns.
     private var widths: [Int] = []
     private var isEmpty = true
 
@@ -223,7 +220,6 @@ struct AuditChain {
         }
     }
 
-    /// - Throws: `CommandFailure` if the record is not what it was, or does not follow the one before it.
     mutating func take(_ record: AuditRecord) throws(CommandFailure) {
         if let broken = AuditRecord.verify([record], following: last) {
             let good = last.map { "every record up to \($0.sequence) is right" } ?? "it is the first one"
@@ -249,8 +245,6 @@ struct AuditChain {
         count += 1
     }
 
-    /// The log ends here.
-    /// - Throws: `CommandFailure` if a record that was expected did not come, though it is not past retention.
     func finish() throws(CommandFailure) {
         guard let mark = expected.first else { return }
         if let first, mark.sequence < first.sequence {
@@ -302,28 +296,20 @@ struct AuditPages {
 
     private static let recordsPerPage = 500
 
-    private enum Place {
-        case after(UInt64)
-        /// The newest records; nil: of all.
-        case before(UInt64?)
-    }
-
     /// - Throws: `CommandFailure` where the server says that more are coming, and not where.
-    private func page(_ place: Place, limit: Int = recordsPerPage) async throws -> AuditAnswer {
-        var (after, before, order): (String?, String?, String?)
-        switch place {
-        case .after(let sequence): after = String(sequence)
-        case .before(let sequence): (before, order) = (sequence.map { String($0) }, "newest")
-        }
+    private func page(
+        after: UInt64? = nil, before: UInt64? = nil, order: String? = nil, limit: Int = recordsPerPage
+    ) async throws -> AuditAnswer {
         let response = try await connection.administer(
             "GET", "audit",
             parameters: [
-                "log": log.rawValue, "after": after, "before": before, "order": order, "limit": String(limit),
+                "log": log.rawValue, "after": after.map { String($0) }, "before": before.map { String($0) },
+                "order": order, "limit": String(limit),
                 "actor": filters?.actor, "action": filters?.action, "containing": filters?.containing,
             ]
         ).json()
         let records = try needed(response["records"]?.array, "records")
-        let cursor = response.amount("cursor").flatMap { UInt64(exactly: $0) }
+        let cursor = response.unsigned("cursor")
         guard cursor != nil || response["moreComing"] != .bool(true) else {
             throw CommandFailure(
                 "the answer says that more of the audit log is coming, and not from where. Does this node run an "
@@ -331,15 +317,14 @@ struct AuditPages {
         }
         return AuditAnswer(
             records: records, cursor: cursor, isPart: response["examined"] != nil,
-            firstSequence: response.amount("firstSequence").flatMap { UInt64(exactly: $0) },
+            firstSequence: response.unsigned("firstSequence"),
             firstPreviousHash: response["firstPreviousHash"]?.string.flatMap { Hex.decode($0) })
     }
 
-    /// Hands over every record after `sequence`, a page at a time.
     func each(after sequence: UInt64, _ body: (AuditAnswer) throws -> Void) async throws {
         var sequence = sequence
         while true {
-            let answer = try await page(.after(sequence))
+            let answer = try await page(after: sequence)
             try body(answer)
             guard let cursor = answer.cursor else { return }
             guard cursor > sequence else {
@@ -355,7 +340,8 @@ struct AuditPages {
         var records: [JSONValue] = []
         var before: UInt64?
         repeat {
-            let answer = try await page(.before(before), limit: min(count - records.count, Self.recordsPerPage))
+            let answer = try await page(
+                before: before, order: "newest", limit: min(count - records.count, Self.recordsPerPage))
             records += answer.records
             guard let cursor = answer.cursor, cursor < before ?? .max else { break }
             before = cursor
@@ -365,15 +351,14 @@ struct AuditPages {
 }
 
 extension JSONValue {
-    /// The number of a record of the audit log.
-    var sequence: UInt64? { amount("sequence").flatMap { UInt64(exactly: $0) } }
+    fileprivate func unsigned(_ key: String) -> UInt64? { amount(key).flatMap { UInt64(exactly: $0) } }
 }
 
 extension AuditRecord {
     /// Reads a record of the administration's answer, with everything that its hash is made of.
     /// - Throws: `CommandFailure` naming the member at fault.
     init(_ json: JSONValue) throws(CommandFailure) {
-        let sequence = json.sequence ?? 0
+        let sequence = json.unsigned("sequence") ?? 0
         func missing(_ key: String) -> CommandFailure {
             CommandFailure("record \(sequence) of the audit log has no right '\(key)', so it cannot be verified")
         }
@@ -387,7 +372,7 @@ extension AuditRecord {
         }
         guard sequence > 0 else { throw missing("sequence") }
         guard let time = json.amount("time") else { throw missing("time") }
-        guard let count = json.amount("count").flatMap({ UInt64(exactly: $0) }) else { throw missing("count") }
+        guard let count = json.unsigned("count") else { throw missing("count") }
         self.init(
             sequence: sequence, previousHash: try bytes("previousHash"),
             event: AuditEvent(

@@ -6,7 +6,6 @@ import RecordModel
 import ServiceClient
 import Storage
 
-/// Whose data a backup is of.
 struct BackupOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
@@ -25,16 +24,13 @@ struct BackupOptions: ParsableArguments {
     }
 
     func layout() throws -> ClusterLayout {
-        if let data { return ClusterLayout(single: data) }
-        guard let config else { throw ValidationError("either --config or --data is expected") }
-        return try ClusterLayout.read(config)
+        if let data { ClusterLayout(single: data) } else { try ClusterLayout.read(config ?? "") }
     }
 }
 
 struct BackupCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "backup",
-        abstract: "Copy a whole stopped cluster, or a stopped single node, into a folder.",
+        commandName: "backup", abstract: "Copy a whole stopped cluster, or a stopped single node, into a folder.",
         discussion: """
             zonekeeper backup --config cluster.json --to backup-1
             zonekeeper backup --data zonekeeper-data --to backup-1
@@ -109,7 +105,6 @@ struct RestoreCommand: AsyncParsableCommand {
     }
 }
 
-/// Makes a copy of a whole stopped cluster.
 struct ClusterBackup {
     var layout: ClusterLayout
     /// The backup's folder; absolute, missing or empty.
@@ -131,7 +126,7 @@ struct ClusterBackup {
             try makeFolder(at: target)
             let files = try copy(try sources())
             let manifest = BackupManifest(
-                cluster: layout.file.name, nodes: layout.file.nodes.map(\.id), created: Times.now,
+                cluster: layout.file.name, nodes: layout.file.nodes.map(\.id), created: WallClock.now,
                 hasSecrets: withSecrets,
                 files: files)
             try Self.verify(manifest, in: target)
@@ -157,7 +152,6 @@ struct ClusterBackup {
                 + "on this machine, and --config with a file that names them all")
     }
 
-    /// What to copy, and where to below the target.
     private func sources() throws(DiskError) -> [(source: String, path: String)] {
         var sources: [(source: String, path: String)] = []
         for node in layout.file.nodes {
@@ -197,7 +191,6 @@ struct ClusterBackup {
         return files
     }
 
-    /// Reads every file of a backup and holds it against the manifest.
     static func verify(_ manifest: BackupManifest, in folder: String) throws {
         var progress = ByteProgress("verified", total: manifest.files.reduce(0) { $0 + $1.size })
         for file in manifest.files {
@@ -229,7 +222,6 @@ struct ClusterRestore {
     var withSecrets: Bool
 
     /// Checks the whole backup first, then copies. A node's folder appears whole or not at all.
-    /// - Throws: `CommandFailure`.
     func run() throws -> BackupManifest {
         let manifest = try manifest()
         for node in layout.file.nodes {
@@ -255,8 +247,7 @@ struct ClusterRestore {
             }.get()
         let manifest = try BackupManifest(parsing: bytes)
         guard manifest.cluster == layout.file.name else {
-            throw CommandFailure(
-                "the backup is of cluster '\(manifest.cluster)', and not of '\(layout.file.name)'")
+            throw CommandFailure("the backup is of cluster '\(manifest.cluster)', and not of '\(layout.file.name)'")
         }
         let nodes = layout.file.nodes.map(\.id).sorted()
         guard manifest.nodes == nodes else {
@@ -304,7 +295,7 @@ struct ClusterRestore {
                 newest = max(newest, (try? NewIncarnation.newest(ofStopped: "\(shards)/\(name)")) ?? 0)
             }
         }
-        return max(Times.now, Int64(clamping: newest &+ 1))
+        return max(WallClock.now, Int64(clamping: newest &+ 1))
     }
 
     /// Puts a node's folder in its place, whole and durable.
@@ -342,7 +333,6 @@ struct ClusterRestore {
         try fsyncFolder(at: folder)
     }
 
-    /// Removes what an interrupted restore left.
     private static func remove(_ folder: String) throws(DiskError) {
         guard Paths.exists(folder) else { return }
         for name in try listFolder(at: folder) where unlink("\(folder)/\(name)") != 0 {

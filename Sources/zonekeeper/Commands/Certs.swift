@@ -7,12 +7,10 @@ import Storage
 
 struct CertsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "certs",
-        abstract: "Make, renew and list the certificates of a cluster.",
+        commandName: "certs", abstract: "Make, renew and list the certificates of a cluster.",
         subcommands: [CertsCreateCommand.self, CertsRenewCommand.self, CertsStatusCommand.self])
 }
 
-/// Which folder of certificates a command is about.
 struct CertsOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp("The cluster's configuration file; the folder is `certs` in its `data`.", valueName: "file"))
@@ -29,8 +27,7 @@ struct CertsOptions: ParsableArguments {
     /// The folder, and the configuration where that names it.
     func folder() throws -> (path: String, layout: ClusterLayout?) {
         if let directory { return (Paths.absolute(directory), nil) }
-        guard let config else { throw ValidationError("either --config or --directory is expected") }
-        let layout = try ClusterLayout.read(config)
+        let layout = try ClusterLayout.read(config ?? "")
         return (layout.certificates, layout)
     }
 }
@@ -89,7 +86,6 @@ struct CertsCreateCommand: AsyncParsableCommand {
     }
 }
 
-/// A node's id, and where clients reach it.
 struct NodeHost: ExpressibleByArgument, Hashable {
     var id: UInt64
     var host: String?
@@ -106,8 +102,7 @@ struct NodeHost: ExpressibleByArgument, Hashable {
 
 struct CertsRenewCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "renew",
-        abstract: "Issue every node's certificates again, for the same keys and names.",
+        commandName: "renew", abstract: "Issue every node's certificates again, for the same keys and names.",
         discussion:
             "Running nodes use renewed certificates for new connections within a second; nothing needs a restart.")
 
@@ -137,7 +132,7 @@ struct CertsStatusCommand: AsyncParsableCommand {
             let certificates = list.map { certificate in
                 JSONValue.members([
                     "file": .string(certificate.file), "subject": .string(certificate.subject),
-                    "issuer": .string(certificate.issuer), "names": .array(certificate.names.map { .string($0) }),
+                    "issuer": .string(certificate.issuer), "names": .strings(certificate.names),
                     "notBefore": .string(Times.text(certificate.notBefore)),
                     "notAfter": .string(Times.text(certificate.notAfter)),
                     "daysLeft": .integer(Int64(certificate.daysLeft(at: now))),

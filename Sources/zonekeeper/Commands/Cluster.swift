@@ -11,12 +11,10 @@ struct ClusterCommand: AsyncParsableCommand {
             "Start, look at and stop the nodes of a configuration file on this machine; change who is in a cluster.",
         subcommands: [
             ClusterUpCommand.self, ClusterStatusCommand.self, ClusterHealthCommand.self, ClusterDownCommand.self,
-            ClusterAddCommand.self,
-            ClusterRemoveCommand.self, ClusterReplaceCommand.self, ClusterTransferCommand.self,
+            ClusterAddCommand.self, ClusterRemoveCommand.self, ClusterReplaceCommand.self, ClusterTransferCommand.self,
         ])
 }
 
-/// The configuration file that a cluster's commands are about.
 struct ConfigOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
@@ -29,8 +27,7 @@ struct ConfigOptions: ParsableArguments {
 
 struct ClusterUpCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "up",
-        abstract: "Start every node of a configuration file, and wait until each is ready.",
+        commandName: "up", abstract: "Start every node of a configuration file, and wait until each is ready.",
         discussion: """
             Certificates, the encryption key and the administrator's token are made where they are missing. \
             Nodes that run already are left alone, so this may be done again at any time.
@@ -116,7 +113,6 @@ struct ClusterStatusCommand: AsyncParsableCommand {
     }
 }
 
-/// The nodes of a cluster as people and as programs read them.
 enum ClusterTable {
     static func text(_ statuses: [NodeStatus]) -> String {
         var table = Table("NODE", "STATE", "PID", "CLIENTS", "PEERS", "BUILD", "LEVEL", "LEADS SHARDS")
@@ -171,15 +167,13 @@ enum ClusterTable {
                 "clientURL": .string(status.clientURL), "peerAddress": .string(status.peerAddress),
                 "state": .string(status.state.rawValue), "version": .string(status.version),
                 "featureLevel": status.featureLevel.map { .integer(Int64($0)) } ?? .null,
-                "obstacle": status.obstacle.map { .string($0) } ?? .null,
-                "leads": .array(status.leads.map { .integer(Int64($0)) }),
+                "obstacle": .given(status.obstacle) ?? .null, "leads": .array(status.leads.map { .integer(Int64($0)) }),
                 "assets": JSONValue.members([
                     "fetching": .integer(Int64(status.assets.fetching)),
                     "missing": .integer(Int64(status.assets.missing)),
-                    "missingFiles": .array(status.assets.missingFiles.map { .string($0) }),
+                    "missingFiles": .strings(status.assets.missingFiles),
                 ]),
-                "waitingEffects": .integer(status.waitingEffects),
-                "waitingMatches": .integer(status.waitingMatches),
+                "waitingEffects": .integer(status.waitingEffects), "waitingMatches": .integer(status.waitingMatches),
             ])
         }
         return JSONValue.members(["nodes": .array(nodes)]).serialized()
@@ -201,15 +195,13 @@ struct ClusterDownCommand: AsyncParsableCommand {
     func run() async throws {
         let stopped = try await LocalCluster(layout: try options.layout()).stop(
             timeoutSeconds: timeout, isForced: force)
-        print(
-            stopped.isEmpty ? "no node was running" : "stopped node \(stopped.listed)")
+        print(stopped.isEmpty ? "no node was running" : "stopped node \(stopped.listed)")
     }
 }
 
 struct ClusterAddCommand: ClientCommand {
     static let configuration = CommandConfiguration(
-        commandName: "add",
-        abstract: "Take a new node into the cluster, which takes its part of the shards.",
+        commandName: "add", abstract: "Take a new node into the cluster, which takes its part of the shards.",
         discussion: """
             The node is started with a configuration file that has all nodes, itself among them, an empty folder, and \
             certificates of its own (`zonekeeper certs create`). It is asked first whether it is there. Its id must \
@@ -228,14 +220,13 @@ struct ClusterAddCommand: ClientCommand {
         try await ClusterChange(connection: connection, follow: follow, isJSON: options.json).run(
             "POST", "cluster/nodes", new.json(id: node),
             isDone: { $0.isSettled && $0.nodes.contains { $0.id == Int64(node) && $0.hasJoined } },
-            progress: \.progress, result: "node \(node) is in the cluster")
+            result: "node \(node) is in the cluster")
     }
 }
 
 struct ClusterRemoveCommand: ClientCommand {
     static let configuration = CommandConfiguration(
-        commandName: "remove",
-        abstract: "Move everything away from a node, and let it go.",
+        commandName: "remove", abstract: "Move everything away from a node, and let it go.",
         discussion: """
             The node may be running or lost. When nothing is left on it, it ends by itself, and its folder can be \
             deleted. Its id is not given again. A node that every shard needs cannot go before another has come.
@@ -251,14 +242,13 @@ struct ClusterRemoveCommand: ClientCommand {
         try await ClusterChange(connection: connection, follow: follow, isJSON: options.json).run(
             "DELETE", "cluster/nodes", parameters: ["id": "\(node)"],
             isDone: { $0.isSettled && $0.removed.contains(Int64(node)) },
-            progress: \.progress, result: "node \(node) is not in the cluster any more; its folder can be deleted")
+            result: "node \(node) is not in the cluster any more; its folder can be deleted")
     }
 }
 
 struct ClusterReplaceCommand: ClientCommand {
     static let configuration = CommandConfiguration(
-        commandName: "replace",
-        abstract: "Let a new node take the place of another, replica by replica.",
+        commandName: "replace", abstract: "Let a new node take the place of another, replica by replica.",
         discussion: """
             The old node may be running or lost. A node that only lost its folder needs no command: it is started \
             again, and fetches its data from the others.
@@ -279,7 +269,6 @@ struct ClusterReplaceCommand: ClientCommand {
         try await ClusterChange(connection: connection, follow: follow, isJSON: options.json).run(
             "POST", "cluster/replace", new.json(id: node, inPlaceOf: old),
             isDone: { $0.isSettled && $0.removed.contains(Int64(old)) },
-            progress: \.progress,
             result: "node \(node) has taken the place of node \(old), whose folder can be deleted")
     }
 }
@@ -347,7 +336,6 @@ struct ClusterTransferCommand: ClientCommand {
     }
 }
 
-/// A shard by its number, or the directory.
 struct GroupArgument: ExpressibleByArgument, Hashable {
     /// Nil for the directory.
     var shard: Int?
@@ -375,17 +363,14 @@ struct ClusterHealthCommand: ClientCommand {
     }
 
     static func text(_ json: JSONValue) -> String {
-        let size: (String) -> (JSONValue) -> String = { key in
-            { node in node.amount(key).map { Units.bytes($0) } ?? "" }
-        }
         let table = Table(
             json["nodes"]?.array ?? [],
             [
-                ("NODE", { $0.text("id") }), ("STATE", state), ("BUILD", { $0.text("version") }),
-                ("UP", { $0.amount("uptimeSeconds").map { Units.seconds(Double($0)) } ?? "" }),
-                ("CPU S", { RequestTable.number($0["cpuSeconds"]) }), ("MEMORY", size("memoryBytes")),
-                ("DISK FREE", size("diskFreeBytes")), ("OF", size("diskBytes")), ("LEADS", { $0.text("leads") }),
-                ("BEHIND", { $0.text("unappliedEntries") }), ("CERTIFICATE UNTIL", { $0.time("certificateExpires") }),
+                .text("NODE", "id"), .init("STATE", state), .text("BUILD", "version"),
+                .init("UP", { $0.amount("uptimeSeconds").map { Units.seconds(Double($0)) } ?? "" }),
+                .number("CPU S", "cpuSeconds"), .bytes("MEMORY", "memoryBytes"),
+                .bytes("DISK FREE", "diskFreeBytes"), .bytes("OF", "diskBytes"), .text("LEADS", "leads"),
+                .text("BEHIND", "unappliedEntries"), .time("CERTIFICATE UNTIL", "certificateExpires"),
             ])
         return ([table.text] + problems(json)).joined(separator: "\n")
     }
@@ -395,7 +380,6 @@ struct ClusterHealthCommand: ClientCommand {
         return node["ready"] == .bool(true) ? "ready" : "not ready"
     }
 
-    /// What is wrong with nodes, a line each.
     private static func problems(_ json: JSONValue) -> [String] {
         (json["nodes"]?.array ?? []).flatMap { node in
             let name = "node \(node.text("id"))"

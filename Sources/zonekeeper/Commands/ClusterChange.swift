@@ -2,7 +2,6 @@ import ArgumentParser
 import RecordModel
 import ServiceClient
 
-/// How long a command follows what it brought about.
 struct FollowOptions: ParsableArguments {
     @Flag(help: "Return when the change is decided; the nodes go on with it.")
     var noWait = false
@@ -16,7 +15,6 @@ struct FollowOptions: ParsableArguments {
     var seconds: Double { wait?.seconds ?? 1_800 }
 }
 
-/// A node that is to be in the cluster: where the others and clients reach it.
 struct NewNodeOptions: ParsableArguments {
     @Option(help: "The host at which the other nodes and clients reach the node.")
     var host: String
@@ -72,7 +70,6 @@ struct NewNodeOptions: ParsableArguments {
         }
     }
 
-    /// - Parameter old: the node in whose place it comes, if any.
     func json(id: UInt64, inPlaceOf old: UInt64? = nil) -> JSONValue {
         .members([
             "old": old.map { .integer(Int64(clamping: $0)) }, "id": .integer(Int64(clamping: id)),
@@ -94,14 +91,10 @@ struct ClusterChange {
     var follow: FollowOptions
     var isJSON: Bool
 
-    /// - Parameters:
-    ///   - isDone: whether there is nothing to wait for any more.
-    ///   - progress: the line to show meanwhile.
-    ///   - result: the last line.
     func run(
         _ method: String, _ route: String, parameters: KeyValuePairs<String, String?> = [:],
-        _ body: JSONValue? = nil, isDone: (ClusterOverview) -> Bool, progress: (ClusterOverview) -> String,
-        result: String
+        _ body: JSONValue? = nil, isDone: (ClusterOverview) -> Bool,
+        progress: (ClusterOverview) -> String = \.progress, result: String
     ) async throws {
         // Who is asked may be the one that leaves: then another says what came of it.
         let nodes = try ClusterOverview(await connection.administer("GET", "cluster").json())
@@ -160,7 +153,6 @@ struct ClusterChange {
 
 /// What the administration says of the cluster's nodes and groups, in words.
 struct ClusterOverview: Hashable, Sendable {
-    /// A shard or the directory.
     struct Group: Hashable, Sendable {
         /// Nil for the directory.
         var shard: Int64?
@@ -173,6 +165,13 @@ struct ClusterOverview: Hashable, Sendable {
         var lag: Lag?
 
         var name: String { shard.map { "shard \($0)" } ?? "directory" }
+
+        /// What an unsettled group is at.
+        var state: String {
+            if leader == nil { return "\(name) has no leader" }
+            let behind = lag.map { ", node \($0.node) lacks \($0.entries) entries" } ?? ""
+            return "\(name): \(waitsFor.isEmpty ? "a change is under way" : waitsFor)\(behind)"
+        }
     }
 
     struct Lag: Hashable, Sendable {
@@ -186,29 +185,23 @@ struct ClusterOverview: Hashable, Sendable {
         var peerAddress: String
         var isLeaving: Bool
         var hasJoined: Bool
-        var replicas: Int64
-        var leads: Int64
     }
 
-    var epoch: Int64
     var isSettled: Bool
     var nodes: [Node]
     var removed: [Int64]
     var groups: [Group]
 
-    /// - Throws: `CommandFailure` if the answer is not one about a cluster.
     init(_ json: JSONValue) throws(CommandFailure) {
-        guard case .integer(let epoch)? = json["epoch"], case .bool(let isSettled)? = json["settled"],
+        guard case .integer? = json["epoch"], case .bool(let isSettled)? = json["settled"],
             let nodes = json["nodes"]?.array, let groups = json["groups"]?.array
         else { throw CommandFailure("the answer says nothing of a cluster. Is this a Zonekeeper node?") }
-        self.epoch = epoch
         self.isSettled = isSettled
         self.nodes = nodes.map { node in
             Node(
                 id: node.amount("id") ?? 0, clientURL: node.text("clientURL"),
                 peerAddress: node.text("peerAddress"), isLeaving: node["leaving"] == .bool(true),
-                hasJoined: node["joined"] == .bool(true), replicas: node.amount("replicas") ?? 0,
-                leads: node.amount("leads") ?? 0)
+                hasJoined: node["joined"] == .bool(true))
         }
         removed = (json["removed"]?.array ?? []).compactMap(\.amount)
         self.groups = groups.map { group in
@@ -238,21 +231,11 @@ struct ClusterOverview: Hashable, Sendable {
     }
 
     /// How far leadership has moved.
-    /// - Parameter isLate: whether a group is still to get another leader.
     func leaderProgress(_ isLate: (Group) -> Bool) -> String {
         let late = groups.filter(isLate)
         let first = late.first.map { group in
             "; \(group.name) is still led by \(group.leader.map { "node \($0)" } ?? "nobody")"
         }
         return "\(groups.count - late.count) of \(groups.count) groups are led as asked" + (first ?? "")
-    }
-}
-
-extension ClusterOverview.Group {
-    /// What an unsettled group is at.
-    var state: String {
-        if leader == nil { return "\(name) has no leader" }
-        let behind = lag.map { ", node \($0.node) lacks \($0.entries) entries" } ?? ""
-        return "\(name): \(waitsFor.isEmpty ? "a change is under way" : waitsFor)\(behind)"
     }
 }

@@ -12,8 +12,7 @@ struct ConsoleCommand: AsyncParsableCommand {
 
 struct ConsoleOpenCommand: ClientCommand {
     static let configuration = CommandConfiguration(
-        commandName: "open",
-        abstract: "Print a link that opens the console, signed in.",
+        commandName: "open", abstract: "Print a link that opens the console, signed in.",
         discussion: """
             The link works once, within a minute, with the role of the token's administrator. By the nodes' own token \
             the first administrator comes in, who then chooses a name and a password for the next time.

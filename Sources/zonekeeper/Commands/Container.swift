@@ -34,8 +34,8 @@ struct ContainerListCommand: ClientCommand {
 
     func run(on connection: Connection) async throws {
         let columns: [Table.Column] = [
-            ("CONTAINER", { $0.text("name") }), ("CREATED", { $0.time("created") }), ("KEYS", { $0.text("keys") }),
-            ("STATE", { Self.state(of: $0) }), ("NOTE", { $0.text("note") }),
+            .text("CONTAINER", "name"), .time("CREATED", "created"), .text("KEYS", "keys"),
+            .init("STATE", { Self.state(of: $0) }), .text("NOTE", "note"),
         ]
         try list(try await connection.administer("GET", "containers"), "containers", columns)
     }
@@ -120,7 +120,7 @@ struct ContainerDescribeCommand: ClientCommand {
         let response = try await connection.administer(
             "PATCH", "containers",
             body: .members([
-                "name": .string(name), "hidden": hidden.map { .bool($0) }, "note": note.map { .string($0) },
+                "name": .string(name), "hidden": hidden.map { .bool($0) }, "note": .given(note),
             ]))
         let json = try response.json()
         let note = json.text("note")
@@ -133,8 +133,7 @@ struct ContainerDescribeCommand: ClientCommand {
 
 struct ContainerRotateKeyCommand: ClientCommand {
     static let configuration = CommandConfiguration(
-        commandName: "rotate-key",
-        abstract: "Give a container a new key for encrypted fields.",
+        commandName: "rotate-key", abstract: "Give a container a new key for encrypted fields.",
         discussion: """
             Values saved from then on are sealed with it. What earlier keys sealed stays as it is and can be read; \
             save a record's encrypted fields again to seal them anew.

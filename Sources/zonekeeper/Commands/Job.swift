@@ -17,7 +17,6 @@ struct JobCommand: AsyncParsableCommand {
         ])
 }
 
-/// What a job is about.
 struct JobQuery: ParsableArguments {
     @OptionGroup var place: RecordOptions
 
@@ -34,13 +33,12 @@ struct JobQuery: ParsableArguments {
 
     func validate() throws { for text in filter { _ = try FilterArgument(parsing: text) } }
 
-    /// Begins the job.
     func begin(_ kind: String, format: String? = nil, on connection: Connection) async throws -> JSONValue {
         let filters = try filter.map { try FilterArgument(parsing: $0).json }
         let body = JSONValue.members([
             "container": .string(try connection.container()),
             "environment": .string(connection.settings.environment), "database": .string(place.database.rawValue),
-            "zoneID": place.zoneID, "format": format.map { .string($0) },
+            "zoneID": place.zoneID, "format": .given(format),
             "query": .members([
                 "recordType": .string(type), "filterBy": filters.isEmpty ? nil : .array(filters),
             ]),
@@ -53,7 +51,6 @@ struct JobQuery: ParsableArguments {
     }
 }
 
-/// Jobs as people read them, and their way to the end.
 enum JobText {
     /// Follows a job to its end.
     /// - Throws: `CommandFailure` where it failed, was cancelled, or was lost.
@@ -89,7 +86,6 @@ enum JobText {
         return "\(count) \(count == "1" ? "record" : "records") \(verbs[kind] ?? kind)\(left)\(waiting)"
     }
 
-    /// What became of it, with why.
     static func state(_ job: JSONValue) -> String {
         let reason = job["problem"].map { ": \($0.text("code")): \($0.text("reason"))" } ?? ""
         let progress = job["kind"] == nil ? "" : ", \(progress(job))"
@@ -100,10 +96,9 @@ enum JobText {
         Table(
             jobs,
             [
-                ("BEGAN", { $0.time("began") }), ("KIND", { $0.text("kind") }),
-                ("DATABASE", { $0.text("database") }), ("TYPE", { $0.text("recordType") }),
-                ("FILTERS", { $0.text("filters") }), ("STATE", { $0.text("state") }),
-                ("RECORDS", { $0.text("records") }), ("BY", { $0.text("by") }), ("JOB", { $0.text("id") }),
+                .time("BEGAN", "began"), .text("KIND", "kind"), .text("DATABASE", "database"),
+                .text("TYPE", "recordType"), .text("FILTERS", "filters"), .text("STATE", "state"),
+                .text("RECORDS", "records"), .text("BY", "by"), .text("JOB", "id"),
             ])
     }
 }
@@ -123,7 +118,6 @@ struct JobCountCommand: ClientCommand {
 }
 
 struct JobExportCommand: ClientCommand {
-    /// How records are written.
     enum Format: String, ExpressibleByArgument, CaseIterable {
         case csv, json, lines
     }
@@ -157,7 +151,7 @@ struct JobExportCommand: ClientCommand {
         var job = try await query.begin("export", format: format.rawValue, on: connection)
         if query.noWait { return try show(job, job.text("id")) }
         job = try await JobText.follow(job, on: connection)
-        try await JobResultFile(job: job, output: output).write(on: connection)
+        try await JobResultFile.write(job, to: output, on: connection)
         if output != "-" { try show(job, "wrote \(output), \(job.text("records")) records") }
     }
 }
@@ -253,7 +247,7 @@ struct JobResultCommand: ClientCommand {
     func run(on connection: Connection) async throws {
         let json = try await connection.administer("GET", "jobs/state", parameters: ["id": job]).json()
         guard json["state"]?.string == "done" else { throw CommandFailure("job \(job): \(JobText.state(json))") }
-        try await JobResultFile(job: json, output: output).write(on: connection)
+        try await JobResultFile.write(json, to: output, on: connection)
         if output != "-" { try show(json, "wrote \(output), \(json.text("records")) records") }
     }
 }
@@ -268,8 +262,7 @@ struct JobCancelCommand: ClientCommand {
     var job: String
 
     func run(on connection: Connection) async throws {
-        let response = try await connection.administer(
-            "DELETE", "jobs", parameters: ["id": job], isRepeatable: true)
+        let response = try await connection.administer("DELETE", "jobs", parameters: ["id": job], isRepeatable: true)
         let json = try response.json()
         try show(
             response,
@@ -279,22 +272,17 @@ struct JobCancelCommand: ClientCommand {
 }
 
 /// An export's result on its way to a file, part by part: each may come from another node.
-struct JobResultFile {
-    let job: JSONValue
-    let output: String
-
+enum JobResultFile {
     private static let partBytes: Int64 = 4 << 20
 
-    func write(on connection: Connection) async throws {
+    static func write(_ job: JSONValue, to output: String, on connection: Connection) async throws {
         let total = job.amount("bytes") ?? 0
         try await OutputFile(path: output).write { file in
             var place: Int64 = 0
             while place < total {
                 let part = try await connection.administer(
                     "GET", "jobs/result",
-                    parameters: [
-                        "id": job.text("id"), "offset": String(place), "length": String(Self.partBytes),
-                    ]
+                    parameters: ["id": job.text("id"), "offset": String(place), "length": String(partBytes)]
                 ).body
                 guard !part.isEmpty else { throw CommandFailure("the result ended after \(place) of \(total) bytes") }
                 try file.write(contentsOf: part)

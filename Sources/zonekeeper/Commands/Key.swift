@@ -16,8 +16,7 @@ struct KeyCommand: AsyncParsableCommand {
 
 struct KeyCreateCommand: ClientCommand {
     static let configuration = CommandConfiguration(
-        commandName: "create",
-        abstract: "Make a key pair here, and register its public key.",
+        commandName: "create", abstract: "Make a key pair here, and register its public key.",
         discussion: """
             The private key is written as PEM to a file that only its owner may read, and is sent nowhere. Its id is \
             printed, and written to a file beside it: key.pem.id for key.pem. To register a key that was made with \
@@ -89,7 +88,7 @@ struct KeyCreateCommand: ClientCommand {
             "POST", "keys",
             body: .members([
                 "container": .string(container), "environment": .string(connection.settings.environment),
-                "publicKey": .string(publicKey), "user": .string(user), "label": label.map { .string($0) },
+                "publicKey": .string(publicKey), "user": .string(user), "label": .given(label),
             ]))
         guard try response.json()["id"]?.string?.isEmpty == false else {
             throw CommandFailure("the answer has no key id in it. Is this a Zonekeeper node?", isOutcomeUnknown: true)
@@ -126,11 +125,9 @@ struct KeyListCommand: ClientCommand {
 
     func run(on connection: Connection) async throws {
         let columns: [Table.Column] = [
-            ("ID", { $0.text("id") }), ("CONTAINER", { $0.text("container") }),
-            ("ENVIRONMENT", { $0.text("environment") }), ("USER", { $0.text("user") }),
-            ("CREATED", { $0.time("created") }), ("USED", { $0.time("lastUsed") }),
-            ("BY", { $0.text("maker") }),
-            ("LABEL", { $0.text("label") }),
+            .text("ID", "id"), .text("CONTAINER", "container"), .text("ENVIRONMENT", "environment"),
+            .text("USER", "user"), .time("CREATED", "created"), .time("USED", "lastUsed"), .text("BY", "maker"),
+            .text("LABEL", "label"),
         ]
         try list(try await connection.administer("GET", "keys"), "keys", columns)
     }
@@ -164,7 +161,6 @@ struct KeyRevokeCommand: ClientCommand {
     var id: String
 
     func run(on connection: Connection) async throws {
-        let response = try await connection.administer("DELETE", "keys", parameters: ["id": id])
-        try show(response, "revoked key \(id)")
+        try show(try await connection.administer("DELETE", "keys", parameters: ["id": id]), "revoked key \(id)")
     }
 }

@@ -4,8 +4,7 @@ import ServiceClient
 
 struct KeyValueCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "kv",
-        abstract: "Keep a user's preferences: small values by key, in sync on all devices.",
+        commandName: "kv", abstract: "Keep a user's preferences: small values by key, in sync on all devices.",
         subcommands: [
             KeyValueGetCommand.self, KeyValueSetCommand.self, KeyValueDeleteCommand.self, KeyValueListCommand.self,
             KeyValueChangesCommand.self, KeyValueWatchCommand.self, KeyValueUsageCommand.self,
@@ -13,7 +12,6 @@ struct KeyValueCommand: AsyncParsableCommand {
         ])
 }
 
-/// Keys and values as people read them.
 enum KeyValueTable {
     static func text(_ entries: [JSONValue]) -> String {
         func value(_ entry: JSONValue) -> String {
@@ -21,8 +19,8 @@ enum KeyValueTable {
             return (entry["value"]?["value"] ?? .null).simplified.plainText.shortened(to: 80)
         }
         let columns: [Table.Column] = [
-            ("KEY", { $0.text("key") }), ("TYPE", { $0["value"]?.text("type") ?? "" }), ("VALUE", value),
-            ("MODIFIED", { $0.time("modified") }),
+            .text("KEY", "key"), .init("TYPE", { $0["value"]?.text("type") ?? "" }), .init("VALUE", value),
+            .time("MODIFIED", "modified"),
         ]
         return Table(entries, columns).text
     }
@@ -49,7 +47,7 @@ struct KeyValueGetCommand: ClientCommand {
     var keys: [String]
 
     func run(on connection: Connection) async throws {
-        let json = JSONValue.members(["keys": .array(keys.map { .string($0) })])
+        let json = JSONValue.members(["keys": .strings(keys)])
         let response = try await connection.preferences("get", json)
         let values = try response.entries("values")
         if options.json {
@@ -91,7 +89,7 @@ struct KeyValueSetCommand: ClientCommand {
 
     func run(on connection: Connection) async throws {
         let write = JSONValue.members([
-            "key": .string(key), "value": try type.json(value), "version": ifVersion.map { .string($0) },
+            "key": .string(key), "value": try type.json(value), "version": .given(ifVersion),
         ])
         let response = try await connection.preferences("set", .members(["writes": .array([write])]))
         let usage = try response.json()["usage"]
@@ -99,7 +97,6 @@ struct KeyValueSetCommand: ClientCommand {
     }
 }
 
-/// The type of a value on the command line.
 enum PreferenceType: String, ExpressibleByArgument, CaseIterable {
     case string = "STRING"
     case int64 = "INT64"
@@ -112,7 +109,6 @@ enum PreferenceType: String, ExpressibleByArgument, CaseIterable {
     init?(argument: String) { self.init(rawValue: argument.uppercased()) }
 
     /// The value as a request has it.
-    /// - Throws: `ValidationError` that says what is expected.
     func json(_ text: String) throws -> JSONValue {
         switch self {
         case .json:
@@ -206,7 +202,7 @@ struct KeyValueChangesCommand: ClientCommand {
             try await connection.preferences("changes", $0)
         }
         try show(
-            .members(["changes": .array(changes), "syncToken": token.map { .string($0) }]),
+            .members(["changes": .array(changes), "syncToken": .given(token)]),
             "\(KeyValueTable.text(changes))\ntoken \(token ?? "")")
     }
 }
@@ -236,13 +232,12 @@ struct KeyValueUsageCommand: ClientCommand {
 }
 
 extension Connection {
-    /// Everything the user's store holds, and what it comes to.
     func preferences() async throws -> (entries: [JSONValue], usage: JSONValue) {
         var entries: [JSONValue] = []
         var usage: JSONValue = .null
         var after: String?
         repeat {
-            let page = try await preferences("list", .members(["after": after.map { .string($0) }])).json()
+            let page = try await preferences("list", .members(["after": .given(after)])).json()
             entries += page["values"]?.array ?? []
             usage = page["usage"] ?? .null
             after = page["after"]?.string
@@ -251,17 +246,155 @@ extension Connection {
     }
 
     /// Reads a feed page after page, to its end.
-    /// - Parameter key: the member that holds a page's entries.
     func feed(
         _ key: String, since: String?, _ page: (JSONValue) async throws -> ServiceResponse
     ) async throws -> (entries: [JSONValue], token: String?) {
         var entries: [JSONValue] = []
         var token = since
         while true {
-            let json = try await page(.members(["syncToken": token.map { .string($0) }])).json()
+            let json = try await page(.members(["syncToken": .given(token)])).json()
             entries += json[key]?.array ?? []
             token = json["syncToken"]?.string
             if json["moreComing"] != .bool(true) { return (entries, token) }
         }
+    }
+}
+
+struct KeyValueWatchCommand: ClientCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "watch", abstract: "Print changes as they come, until it is stopped.",
+        discussion: """
+            Goes on by itself, on another node where one is lost. With --json each change is a line; the last one of \
+            those that came together has the syncToken to go on from. --timeout ends it after so long, --count after \
+            so many changes.
+            """)
+
+    @OptionGroup var options: ClientOptions
+
+    @Option(
+        help: ArgumentHelp(
+            "The token to go on from, such as `kv changes` prints; without one, what changes from now on.",
+            valueName: "token"))
+    var since: String?
+
+    @Option(help: "End after so many changes.")
+    var count: Int?
+
+    func validate() throws {
+        if let count, count < 1 { throw ValidationError("--count: 1 or more is expected") }
+    }
+
+    func run(on connection: Connection) async throws {
+        var watching = FeedWatching(count: count, seconds: options.timeout?.seconds) { token, wait, left in
+            try connection.preferencesRequest(
+                "watch",
+                .members([
+                    "syncToken": .given(token), "timeout": .integer(wait),
+                    "resultsLimit": left.map { .integer(Int64($0)) },
+                ]))
+        }
+        try await watching.follow("changes", since: since, on: connection) {
+            try await connection.preferences("changes", $0)
+        } show: { page, changes in
+            show(changes, token: page["syncToken"]?.string)
+        }
+        if !options.json { print("token \(watching.token ?? "")") }
+    }
+
+    private func show(_ changes: [JSONValue], token: String?) {
+        let lines = changes.enumerated().map { position, change in
+            guard options.json else { return Self.line(change) }
+            let isLast = position == changes.count - 1
+            return JSONValue.members(["change": change, "syncToken": isLast ? .given(token) : nil])
+                .plainText
+        }
+        // Standard output may be a pipe, which would keep lines back.
+        Console.printPart(lines.map { $0 + "\n" }.joined())
+    }
+
+    static func line(_ change: JSONValue) -> String {
+        let device = change["device"]?.string.map { " (by \($0))" } ?? ""
+        let value = (change["value"]?["value"] ?? .null).simplified.plainText.shortened(to: 200)
+        let what = change["deleted"] == .bool(true) ? " deleted" : " = \(value)"
+        return "\(change.time("modified"))  \(change.text("key"))\(what)\(device)".onOneLine
+    }
+}
+
+/// Follows a feed of a user's by long polls.
+struct FeedWatching {
+    /// A request for what comes after a token: it is waited for so many seconds, and at most so many entries are
+    /// wanted; nil for any number.
+    typealias Request = (_ token: String?, _ seconds: Int64, _ countLeft: Int?) throws -> ServiceRequest
+
+    /// Entries still to be shown; nil for any number.
+    private var countLeft: Int?
+    private let end: ContinuousClock.Instant?
+    private let request: Request
+    private(set) var token: String?
+
+    /// What the server waits at most.
+    private static let pollSecondsMax = 30.0
+    /// How much longer than the server an answer is waited for.
+    private static let graceSeconds: Int64 = 15
+
+    init(count: Int?, seconds: Double?, request: @escaping Request) {
+        countLeft = count
+        self.request = request
+        end = seconds.map { ContinuousClock.now + .seconds($0) }
+    }
+
+    /// Follows the feed to its end.
+    /// - Parameters:
+    ///   - key: the member that holds a page's entries.
+    ///   - since: the token to begin after; nil for after everything that is there now.
+    ///   - changes: reads a page of the whole feed, or of what brings its end sooner.
+    ///   - show: is given each page that has entries, and these.
+    mutating func follow(
+        _ key: String, since: String?, on connection: Connection,
+        changes: (JSONValue) async throws -> ServiceResponse, show: (JSONValue, [JSONValue]) -> Void
+    ) async throws {
+        // A cluster that cannot be reached, or a token that is no good, is told of at once; later ones are waited for.
+        token = since
+        if since == nil {
+            token = try await connection.feed(key, since: nil, changes).token
+        } else {
+            take(try await connection.send(try poll(seconds: 0)).checked().json(), key, show)
+        }
+        while let page = try await next(on: connection) { take(page, key, show) }
+    }
+
+    private func next(on connection: Connection) async throws -> JSONValue? {
+        if countLeft == 0 { return nil }
+        let left = end.map { ($0 - .now) / .seconds(1) } ?? .infinity
+        if left <= 0 { return nil }
+        // Whole seconds, so the last poll may end a little after its time.
+        var request = try poll(seconds: Int64(min(left, Self.pollSecondsMax).rounded(.up)))
+        request.waitsForConnection = true
+        request.patienceSeconds = left
+        // Without an end it is tried for ever; with one, patience ends shortly before it.
+        let response: ServiceResponse
+        do {
+            response = try await connection.client.send(request)
+        } catch let error as ServiceUnreachable {
+            guard end != nil else { throw CommandFailure(error.description) }
+            return nil
+        } catch let error as ServiceClientError {
+            throw CommandFailure(error)
+        }
+        if end != nil, [429, 503].contains(response.status) { return nil }
+        return try response.checked().json()
+    }
+
+    private func poll(seconds: Int64) throws -> ServiceRequest {
+        var request = try request(token, seconds, countLeft)
+        request.timeoutSeconds = seconds + Self.graceSeconds
+        return request
+    }
+
+    private mutating func take(_ page: JSONValue, _ key: String, _ show: (JSONValue, [JSONValue]) -> Void) {
+        token = page["syncToken"]?.string ?? token
+        let entries = page[key]?.array ?? []
+        countLeft = countLeft.map { max($0 - entries.count, 0) }
+        if !entries.isEmpty { show(page, entries) }
     }
 }

@@ -5,8 +5,7 @@ import ServiceClient
 
 struct KeyValueExportCommand: ClientCommand {
     static let configuration = CommandConfiguration(
-        commandName: "export",
-        abstract: "Write all keys and values to a file, or to standard output.",
+        commandName: "export", abstract: "Write all keys and values to a file, or to standard output.",
         discussion:
             "JSON keeps every type. A property list has whole seconds in times, and no control characters in texts.")
 
@@ -30,8 +29,7 @@ struct KeyValueExportCommand: ClientCommand {
 
 struct KeyValueImportCommand: ClientCommand {
     static let configuration = CommandConfiguration(
-        commandName: "import",
-        abstract: "Set the keys of a file, all or none.",
+        commandName: "import", abstract: "Set the keys of a file, all or none.",
         discussion: """
             The file is JSON as `kv export` writes it, or a property list. Keys that have the file's value already are \
             not written, so devices hear of what changes and of nothing else.
@@ -69,7 +67,6 @@ struct KeyValueImportCommand: ClientCommand {
     }
 }
 
-/// What an import does to a store.
 struct PreferenceImport: Hashable {
     enum Kind: String, Hashable {
         case new
@@ -106,7 +103,6 @@ struct PreferenceImport: Hashable {
         changes += current.entries.filter { file[$0.key] == nil }.map { Change(key: $0.key, kind: .deleted) }
     }
 
-    /// The one request that does it.
     var batch: JSONValue {
         .members([
             "writes": .array(
@@ -154,7 +150,6 @@ extension PropertyValue {
     }
 }
 
-/// How preferences are written to a file.
 enum PreferenceFormat: String, CaseIterable, ExpressibleByArgument {
     /// `{"values": {"theme": {"value": "dark", "type": "STRING"}}}`: every type is kept.
     case json
@@ -167,7 +162,6 @@ struct PreferenceFile: Hashable {
     /// Ascending by key in byte order; no key twice.
     private(set) var entries: [PropertyValue.Entry]
 
-    /// - Throws: `CommandFailure` where a key is there twice.
     init(_ entries: [PropertyValue.Entry]) throws(CommandFailure) {
         guard case .dictionary(let sorted)? = PropertyValue(sorting: entries) else {
             throw CommandFailure("a key is there twice")
@@ -193,9 +187,7 @@ struct PreferenceFile: Hashable {
         entries.first { $0.key.utf8.elementsEqual(key.utf8) }?.value
     }
 
-    /// Reads a file's bytes.
     /// - Parameter format: nil for what the bytes look like.
-    /// - Throws: `CommandFailure` that says what is wrong with it, and where.
     init(_ bytes: [UInt8], format: PreferenceFormat?) throws(CommandFailure) {
         let first = bytes.first { ![0x20, 0x09, 0x0A, 0x0D].contains($0) }
         switch format ?? (first == UInt8(ascii: "{") ? .json : .plist) {
@@ -204,8 +196,6 @@ struct PreferenceFile: Hashable {
         }
     }
 
-    /// The file's bytes.
-    /// - Throws: `CommandFailure` where the format has no form for a value.
     func encoded(_ format: PreferenceFormat) throws(CommandFailure) -> [UInt8] {
         switch format {
         case .json: json

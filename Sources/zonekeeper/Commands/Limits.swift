@@ -9,7 +9,6 @@ struct LimitsCommand: AsyncParsableCommand {
         subcommands: [LimitsShowCommand.self, LimitsSetCommand.self, LimitsExplainCommand.self])
 }
 
-/// Whose limits a command is about.
 struct LimitsScope: ParsableArguments {
     @Flag(help: "The defaults of the cluster, which count where a container has no value of its own.")
     var cluster = false
@@ -41,7 +40,8 @@ struct LimitsShowCommand: ClientCommand {
                 limit.text("name"), LimitValue.text(limit["value"], unit), source == "default" ? "" : "the \(source)",
             ])
         }
-        guard case .object(let effective)? = json["effective"], !effective.isEmpty else { return table.text }
+        let effective = json["effective"]?.members ?? []
+        if effective.isEmpty { return table.text }
         var sums = Table("IN FORCE", "VALUE")
         for member in effective {
             sums.add([member.key, LimitValue.text(member.value, ContainerLimit(rawValue: member.key)?.unit)])
@@ -54,8 +54,7 @@ struct LimitsShowCommand: ClientCommand {
 
 struct LimitsSetCommand: ClientCommand {
     static let configuration = CommandConfiguration(
-        commandName: "set",
-        abstract: "Set limits of a container, or the defaults of the cluster.",
+        commandName: "set", abstract: "Set limits of a container, or the defaults of the cluster.",
         discussion: """
             A value is a number, an amount such as 10GB, 2.5MB or 64MiB, `unlimited`, or `default`, which takes back \
             what was set. All are set or none. Names are those of `limits show`:
@@ -130,7 +129,6 @@ struct LimitsExplainCommand: ClientCommand {
         try show(response, Self.text(try response.json()))
     }
 
-    /// Why a request was refused.
     static func refusal(_ json: JSONValue) -> String {
         let request = json["request"] ?? .null
         let lines = RequestTable.refusal(request)
@@ -146,8 +144,7 @@ struct LimitsExplainCommand: ClientCommand {
             table.add([
                 rule.text("name"), LimitValue.text(rule["limit"], unit), LimitValue.text(rule["used"], unit),
                 LimitValue.text(rule["remaining"], unit == .requestsPerSecond ? .requests : unit),
-                seconds(rule["resetSeconds"]),
-                rule["fires"] == .bool(true) ? "yes" : "no",
+                rule["resetSeconds"]?.plainNumber.map(Units.seconds) ?? "", rule["fires"] == .bool(true) ? "yes" : "no",
             ])
         }
         let reasons = rules.filter { $0["fires"] == .bool(true) }.map { "\($0.text("name")): \($0.text("reason"))" }
@@ -163,27 +160,16 @@ struct LimitsExplainCommand: ClientCommand {
         default: ContainerLimit(rawValue: rule)?.unit
         }
     }
-
-    private static func seconds(_ json: JSONValue?) -> String {
-        switch json {
-        case .integer(let seconds)?: Units.seconds(Double(seconds))
-        case .number(let seconds)?: Units.seconds(seconds)
-        default: ""
-        }
-    }
 }
 
-/// The value of a limit as people write and read it.
 enum LimitValue {
     /// In the unit's own words: `40 requests/s`, `100 MB`, `1,000 records`, `unlimited`.
     static func text(_ value: Int64, _ unit: ContainerLimit.Unit?) -> String {
         if value == ContainerLimit.unlimited { return "unlimited" }
         switch unit {
         case .bytes?: return Units.bytes(value)
-        case .requestsPerSecond?, .requests?, .records?, .savesPerMinute?, .minutes?, .days?, .versions?, .entries?,
-            .elections?, .milliseconds?, .percent?:
-            return "\(Units.count(value)) \(unit?.rawValue ?? "")"
         case nil: return Units.count(value)
+        case let unit?: return "\(Units.count(value)) \(unit.rawValue)"
         }
     }
 
@@ -200,7 +186,6 @@ enum LimitValue {
 
     /// Reads what is written on the command line.
     /// - Returns: nil for `default`.
-    /// - Throws: `ValidationError` that says what is expected.
     static func parse(_ text: String, for limit: ContainerLimit) throws -> Int64? {
         switch text.lowercased() {
         case "default": return nil
@@ -223,9 +208,7 @@ enum LimitValue {
         return switch limit.unit {
         case .bytes: "an amount such as 10GB or 64MiB, 'unlimited' or 'default' is expected"
         case .records: "a number of records, 'unlimited' or 'default' is expected"
-        case .requestsPerSecond, .requests, .savesPerMinute, .minutes, .days, .versions, .entries, .elections,
-            .milliseconds, .percent:
-            "\(Units.count(lower)) to \(Units.count(upper)) \(limit.unit.rawValue) or 'default' is expected"
+        default: "\(Units.count(lower)) to \(Units.count(upper)) \(limit.unit.rawValue) or 'default' is expected"
         }
     }
 }
@@ -236,7 +219,6 @@ struct LimitAssignment: Hashable {
     /// Nil to set none.
     var value: Int64?
 
-    /// - Throws: `ValidationError`.
     init(parsing text: String) throws {
         let parts = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
         guard parts.count == 2 else { throw ValidationError("'\(text)': name=value is expected") }

@@ -11,8 +11,7 @@ struct ProviderCommand: AsyncParsableCommand {
 
 struct ProviderAddCommand: ClientCommand {
     static let configuration = CommandConfiguration(
-        commandName: "add",
-        abstract: "Let users sign in with an OpenID Connect issuer, or change how.",
+        commandName: "add", abstract: "Let users sign in with an OpenID Connect issuer, or change how.",
         discussion: """
             Register with the issuer first; it gives the client id, and wants to know where it may send users back to: \
             /sign-in/callback at the address of your cluster. For a name that is there, the issuer and the client id \
@@ -66,8 +65,7 @@ struct ProviderAddCommand: ClientCommand {
         }
         let body = JSONValue.members([
             "name": .string(name), "issuer": .string(issuer), "clientID": .string(clientID),
-            "clientSecret": publicClient ? .null : secret.map { .string($0) },
-            "allowsSignUp": allowSignUp.map { .bool($0) },
+            "clientSecret": publicClient ? .null : .given(secret), "allowsSignUp": allowSignUp.map { .bool($0) },
         ])
         let response = try await connection.administer("POST", "providers", body: body)
         try show(response, "users may sign in with \(name) (\(issuer))")
@@ -84,9 +82,8 @@ struct ProviderListCommand: ClientCommand {
         try list(
             try await connection.administer("GET", "providers"), "providers", nothing: "no identity providers",
             [
-                ("PROVIDER", { $0.text("name") }), ("ISSUER", { $0.text("issuer") }),
-                ("CLIENT ID", { $0.text("clientID") }),
-                ("SIGN-UP", { $0["allowsSignUp"] == .bool(true) ? "yes" : "no" }),
+                .text("PROVIDER", "name"), .text("ISSUER", "issuer"), .text("CLIENT ID", "clientID"),
+                .flag("SIGN-UP", "allowsSignUp"),
             ])
     }
 }

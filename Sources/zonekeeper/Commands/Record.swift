@@ -13,8 +13,7 @@ struct RecordCommand: AsyncParsableCommand {
 
 struct RecordSaveCommand: ClientCommand {
     static let configuration = CommandConfiguration(
-        commandName: "save",
-        abstract: "Create a record; with --tag or --force, change one.",
+        commandName: "save", abstract: "Create a record; with --tag or --force, change one.",
         discussion: """
             Fields are field=value, which the server converts where the schema's type is STRING, INT64 or DOUBLE, or \
             field:TYPE=value with \
@@ -65,7 +64,7 @@ struct RecordSaveCommand: ClientCommand {
         let kind = tag != nil ? "update" : force ? "forceUpdate" : "create"
         let record = JSONValue.members([
             "recordName": (name ?? given.recordName).map { .string($0) }, "recordType": .string(type),
-            "recordChangeTag": tag.map { .string($0) },
+            "recordChangeTag": .given(tag),
             "parent": parent.map { $0.isEmpty ? .null : .members(["recordName": .string($0)]) } ?? given.parent,
             "fields": given.fields,
         ])
@@ -77,7 +76,6 @@ struct RecordSaveCommand: ClientCommand {
         }
     }
 
-    /// What the arguments or the file say of the record.
     private func given(on connection: Connection) async throws -> FieldsObject {
         guard let jsonFile else {
             let fields = try fields.map { try FieldArgument(parsing: $0) }
@@ -131,7 +129,7 @@ struct RecordDeleteCommand: ClientCommand {
         let operations = names.map { name in
             JSONValue.members([
                 "operationType": .string(tag == nil ? "forceDelete" : "delete"),
-                "record": .members(["recordName": .string(name), "recordChangeTag": tag.map { .string($0) }]),
+                "record": .members(["recordName": .string(name), "recordChangeTag": .given(tag)]),
             ])
         }
         let response = try await connection.send(try place.modify(operations, on: connection))
@@ -142,8 +140,7 @@ struct RecordDeleteCommand: ClientCommand {
 
 struct RecordChangesCommand: ClientCommand {
     static let configuration = CommandConfiguration(
-        commandName: "changes",
-        abstract: "List what changed in a zone since a token, and the token to go on from.",
+        commandName: "changes", abstract: "List what changed in a zone since a token, and the token to go on from.",
         discussion: """
             Pages are followed to the end. Each record stands once, as it is now, in the order of its latest \
             change; deleted ones too. The zone is a custom one of the user's private database: the default zone \
@@ -188,9 +185,9 @@ struct RecordChangesCommand: ClientCommand {
         var token = token
         while true {
             let request = JSONValue.members([
-                "zoneID": ZoneRequests.id(zone), "syncToken": token.map { .string($0) },
+                "zoneID": ZoneRequests.id(zone), "syncToken": .given(token),
                 "reverse": reverse ? .bool(true) : nil, "desiredKeys": keys.map { .array($0) },
-                "desiredRecordTypes": type.isEmpty ? nil : .array(type.map { .string($0) }),
+                "desiredRecordTypes": type.isEmpty ? nil : .strings(type),
             ])
             let response = try await connection.send(
                 try connection.request("private", "changes/zone", .members(["zones": .array([request])]))
@@ -208,23 +205,20 @@ struct RecordChangesCommand: ClientCommand {
 enum ChangesTable {
     static func text(_ records: [JSONValue]) -> String {
         let columns: [Table.Column] = [
-            ("CHANGE", { $0["deleted"] == .bool(true) ? "deleted" : "saved" }),
-            ("RECORD NAME", { $0.text("recordName") }), ("TYPE", { $0.text("recordType") }),
-            ("TAG", { $0.text("recordChangeTag") }), ("MODIFIED", { $0["modified"]?.time("timestamp") ?? "" }),
-            ("FIELDS", { fields(of: $0).shortened(to: 80) }),
+            .init("CHANGE", { $0["deleted"] == .bool(true) ? "deleted" : "saved" }), .text("RECORD NAME", "recordName"),
+            .text("TYPE", "recordType"), .text("TAG", "recordChangeTag"),
+            .init("MODIFIED", { $0["modified"]?.time("timestamp") ?? "" }),
+            .init("FIELDS", { fields(of: $0).shortened(to: 80) }),
         ]
         return Table(records, columns).text
     }
 
     static func fields(of record: JSONValue) -> String {
-        guard case .object(let members)? = record["fields"] else { return "" }
-        return members.map { "\($0.key)=\(RecordTable.value($0.value))" }.joined(separator: " ")
+        (record["fields"]?.members ?? []).map { "\($0.key)=\(RecordTable.value($0.value))" }.joined(separator: " ")
     }
 }
 
-/// Which records a command is about: whose, and in which zone.
 struct RecordOptions: ParsableArguments {
-    /// A database of the container.
     enum Database: String, ExpressibleByArgument, CaseIterable {
         case `public`
         case `private`
@@ -236,7 +230,6 @@ struct RecordOptions: ParsableArguments {
     @Option(help: "The zone; only the private database has others than the default one.")
     var zone = ZoneKey.defaultZoneName
 
-    /// The zone in the protocol's form.
     var zoneID: JSONValue { .members(["zoneName": .string(zone)]) }
 
     /// A request about records of the zone.
@@ -245,12 +238,8 @@ struct RecordOptions: ParsableArguments {
         _ action: String, _ members: KeyValuePairs<String, JSONValue?>, isZoneWide: Bool = false,
         on connection: Connection
     ) throws -> ServiceRequest {
-        guard case .object(let given) = JSONValue.members(members) else {
-            preconditionFailure("members make an object")
-        }
-        return try connection.request(
-            database.rawValue, action,
-            .object((isZoneWide ? [] : [JSONValue.Member("zoneID", zoneID)]) + given))
+        let zone = isZoneWide ? [] : [JSONValue.Member("zoneID", zoneID)]
+        return try connection.request(database.rawValue, action, .object(zone + JSONValue.members(members).members))
     }
 
     /// A request that changes records; it carries an idempotency key.
@@ -293,5 +282,122 @@ enum ItemFailures {
         let failures = ServiceResponse.failures(in: items)
         for failure in failures { Console.error(failure) }
         if !failures.isEmpty { throw ExitCode.failure }
+    }
+}
+
+struct RecordVersionsCommand: ClientCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "versions", abstract: "List what a record was before it was changed or deleted, the newest first.",
+        discussion: """
+            There are versions where the container's limit recordVersionDays is above 0. A deleted record has its own, \
+            too, until they are too old.
+            """)
+
+    @OptionGroup var options: ClientOptions
+    @OptionGroup var place: RecordOptions
+
+    @Argument(help: "The record name.")
+    var name: String
+
+    func run(on connection: Connection) async throws {
+        let versions = try await EarlierVersions(place: place, name: name).all(on: connection)
+        try show(
+            .members(["versions": .array(versions)]),
+            versions.isEmpty ? "no earlier versions" : EarlierVersions.table(versions))
+    }
+}
+
+struct RecordRestoreCommand: ClientCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "restore", abstract: "Save an earlier version of a record again.",
+        discussion: """
+            This is a save like any other: it fails if the record changes meanwhile, and what it replaces becomes a \
+            version in its turn. A deleted record is created again.
+            """)
+
+    @OptionGroup var options: ClientOptions
+    @OptionGroup var place: RecordOptions
+
+    @Option(help: ArgumentHelp("The change tag of the version; without one the newest.", valueName: "tag"))
+    var version: String?
+
+    @Argument(help: "The record name.")
+    var name: String
+
+    func run(on connection: Connection) async throws {
+        let earlier = EarlierVersions(place: place, name: name)
+        let versions = try await earlier.all(on: connection)
+        let wanted = version.map { tag in versions.first { $0["record"]?["recordChangeTag"]?.string == tag } }
+        guard let restored = (wanted ?? versions.first)?["record"] else {
+            let what = version.map { "no earlier version '\($0)': `zonekeeper record versions` lists them" }
+            throw CommandFailure("record '\(name)' has \(what ?? "no earlier version")")
+        }
+        if let code = restored["serverErrorCode"]?.string {
+            throw CommandFailure("\(code): \(restored.text("reason"))")
+        }
+        let operation = EarlierVersions.operation(saving: restored, over: try await earlier.present(on: connection))
+        let response = try await connection.send(try place.modify([operation], on: connection))
+        try ItemFailures.report(response, asJSON: options.json, try response.records()) { saved in
+            "saved \(saved.text("recordName")) as it was at \(restored.text("recordChangeTag")), tag "
+                + saved.text("recordChangeTag")
+        }
+    }
+}
+
+struct EarlierVersions {
+    var place: RecordOptions
+    var name: String
+
+    func all(on connection: Connection) async throws -> [JSONValue] {
+        var versions: [JSONValue] = []
+        while true {
+            let before = versions.last?["record"]?["recordChangeTag"]
+            let answer = try await connection.send(
+                try place.request("records/versions", ["recordName": .string(name), "before": before], on: connection)
+            ).checked().json()
+            guard let page = answer["versions"]?.array else {
+                throw CommandFailure("the answer has no versions in it. Is this a Zonekeeper node?")
+            }
+            versions += page
+            if answer["moreComing"] != .bool(true) || page.isEmpty { return versions }
+        }
+    }
+
+    /// The record as it is now; nil where it is deleted.
+    func present(on connection: Connection) async throws -> JSONValue? {
+        let wanted = JSONValue.array([.members(["recordName": .string(name)])])
+        let request = try place.request("records/lookup", ["records": wanted], on: connection)
+        let records = try await connection.send(request).records()
+        guard let record = records.first, record["serverErrorCode"]?.string != "NOT_FOUND" else { return nil }
+        try ItemFailures.tell(in: [record])
+        return record
+    }
+
+    /// The operation that makes a record what a version of it was.
+    static func operation(saving version: JSONValue, over present: JSONValue?) -> JSONValue {
+        let kept = version["fields"]?.members ?? []
+        let cleared = (present?["fields"]?.members ?? []).filter { version["fields"]?[$0.key] == nil }
+            .map { JSONValue.Member($0.key, .null) }
+        let parent = version["parent"] ?? (present?["parent"] == nil ? nil : .null)
+        return .members([
+            "operationType": .string(present == nil ? "create" : "update"),
+            "record": .members([
+                "recordName": version["recordName"], "recordType": version["recordType"],
+                "recordChangeTag": present?["recordChangeTag"], "parent": parent, "fields": .object(kept + cleared),
+            ]),
+        ])
+    }
+
+    static func table(_ versions: [JSONValue]) -> String {
+        let columns: [Table.Column] = [
+            .init("TAG", { $0["record"]?.text("recordChangeTag") ?? "" }),
+            .init("MODIFIED", { $0["record"]?["modified"]?.time("timestamp") ?? "" }),
+            .init("BY", { $0["record"]?["modified"]?.text("userRecordName") ?? "" }),
+            .init("ENDED", { $0["replaced"]?.time("timestamp") ?? "" }),
+            .init("BY", { $0["replaced"]?.text("userRecordName") ?? "" }),
+            .init("HOW", { $0["isDeletion"] == .bool(true) ? "deleted" : "changed" }),
+            .init("FIELDS", { ($0["record"].map(ChangesTable.fields) ?? "").shortened(to: 60) }),
+        ]
+        return Table(versions, columns).text
     }
 }

@@ -12,15 +12,12 @@ struct FieldArgument: ExpressibleByArgument, Hashable {
     /// What an asset, or a list of them, is made of; nil for other fields.
     var files: AssetFiles?
 
-    /// What becomes a field's value.
     struct AssetFiles: Hashable {
         var sources: [Source]
         var isList: Bool
     }
 
-    /// Where an asset comes from.
     enum Source: Hashable {
-        /// A file of this machine, by its path.
         case file(String)
         /// A field of another record of the same zone.
         case record(String, field: String)
@@ -31,7 +28,6 @@ struct FieldArgument: ExpressibleByArgument, Hashable {
         self = field
     }
 
-    /// - Throws: `ValidationError` that says what is expected.
     init(parsing text: String) throws {
         let sides = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
         guard sides.count == 2, !sides[0].isEmpty else {
@@ -128,11 +124,8 @@ struct FieldsObject: Hashable {
     /// Each in the protocol's form.
     let fields: JSONValue
 
-    /// - Parameter fields: each in the protocol's form.
     init(fields: [JSONValue.Member]) { (recordName, parent, self.fields) = (nil, nil, .object(fields)) }
 
-    /// Takes an object apart.
-    /// - Throws: `CommandFailure` if it is no object.
     init(_ json: JSONValue) throws(CommandFailure) {
         guard case .object(var members) = json else {
             throw CommandFailure("an object of fields is expected, not \(json.kind)")
@@ -159,7 +152,6 @@ struct FieldsObject: Hashable {
         (recordName, self.parent, self.fields) = (name, parent, .object(fields))
     }
 
-    /// One field in the protocol's form.
     static func field(_ json: JSONValue) -> JSONValue {
         if json.isNull { return .null }
         if case .object = json, json["value"] != nil { return json }
@@ -170,7 +162,6 @@ struct FieldsObject: Hashable {
 /// Values of a stated type, as they are written on the command line.
 enum ScalarText {
     /// The JSON of a value in the protocol's form.
-    /// - Throws: `ValidationError` that says what is expected.
     static func json(_ text: String, as type: ScalarType) throws -> JSONValue {
         switch type {
         case .string, .asset, .number: return .string(text)
@@ -213,7 +204,6 @@ enum ScalarText {
     }
 }
 
-/// Records as people read them.
 enum RecordTable {
     /// Cells longer than this are cut; `record get` and `--json` show everything.
     private static let cellLengthMax = 48
@@ -255,10 +245,7 @@ enum RecordTable {
         return (lines + table.text.split(separator: "\n").map { "  " + $0 }).joined(separator: "\n")
     }
 
-    private static func fields(of record: JSONValue) -> [JSONValue.Member] {
-        guard case .object(let members)? = record["fields"] else { return [] }
-        return members
-    }
+    private static func fields(of record: JSONValue) -> [JSONValue.Member] { record["fields"]?.members ?? [] }
 
     /// A field's value: places as latitude,longitude, references by their record's name, times as such.
     static func value(_ field: JSONValue) -> String {

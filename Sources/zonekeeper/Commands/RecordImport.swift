@@ -6,8 +6,7 @@ import ServiceClient
 
 struct RecordImportCommand: ClientCommand {
     static let configuration = CommandConfiguration(
-        commandName: "import",
-        abstract: "Save the lines of a file as records, in batches.",
+        commandName: "import", abstract: "Save the lines of a file as records, in batches.",
         discussion: """
             Each line is a JSON object of fields, plain ({"title": "Hello"}) or as Web Services have them \
             ({"title": {"value": "Hello", "type": "STRING"}}), with a "recordName" or without one; or a record as `job \
@@ -44,8 +43,7 @@ struct RecordImportCommand: ClientCommand {
 
     func run(on connection: Connection) async throws {
         let saved = try await RecordImport(
-            options: place, recordType: type, existing: existing, batchCount: batch, startLine: startLine,
-            path: file
+            options: place, recordType: type, existing: existing, batchCount: batch, startLine: startLine, path: file
         ).run(on: connection)
         if options.json { Console.print(JSONValue.members(["imported": .integer(Int64(saved))]).serialized()) }
     }
@@ -55,7 +53,6 @@ extension RecordImport.Existing: ExpressibleByArgument {}
 
 /// Sends the lines of a file to a cluster as records, in batches.
 struct RecordImport {
-    /// What becomes of a record that is there already.
     enum Existing: String, CaseIterable {
         /// It is an error.
         case create
@@ -80,24 +77,20 @@ struct RecordImport {
     /// A batch is sent before its body comes near the server's limit.
     private static let batchBytesMax = 2 << 20
 
-    /// Lines on their way.
     private struct Batch {
         var operations: [JSONValue] = []
         var lines: [Int] = []
         var bytes = 0
     }
 
-    /// How far an import has come.
     private struct Advance {
         var saved = 0
         /// Every line before this one is saved, but for those that were refused beside others of their batch.
         var resumeLine: Int
-        /// Whether there are such.
         var leavesOut = false
         /// The lines of a batch of which nobody knows what became of it.
         var doubtful: ClosedRange<Int>?
 
-        /// What to say of an import that stops here.
         var text: String {
             let doubt = doubtful.map {
                 "lines \($0.lowerBound) to \($0.upperBound) may be saved: look before you repeat them"
@@ -109,7 +102,6 @@ struct RecordImport {
         }
     }
 
-    /// Sends every line.
     /// - Returns: the number of records saved.
     /// - Throws: `CommandFailure` that names the line to go on from.
     func run(on connection: Connection) async throws -> Int {
@@ -158,7 +150,7 @@ struct RecordImport {
             .members([
                 "operationType": .string(kind.rawValue),
                 "record": .members([
-                    "recordName": object.recordName.map { .string($0) }, "recordType": .string(recordType),
+                    "recordName": .given(object.recordName), "recordType": .string(recordType),
                     "parent": object.parent, "fields": object.fields,
                 ]),
             ]))
@@ -212,7 +204,6 @@ struct LineReader: ~Copyable {
     /// The number of the last line read, from 1.
     private(set) var line = 0
 
-    /// - Parameter path: `-` is standard input.
     init(path: String) throws(CommandFailure) {
         self.path = path
         guard let file = path == "-" ? fdopen(dup(STDIN_FILENO), "r") : fopen(path, "r") else {

@@ -4,8 +4,7 @@ import ServiceClient
 
 struct RecordQueryCommand: ClientCommand {
     static let configuration = CommandConfiguration(
-        commandName: "query",
-        abstract: "Print the records of a type for which every filter holds.",
+        commandName: "query", abstract: "Print the records of a type for which every filter holds.",
         discussion: """
             A filter is 'field comparator value': the comparator is = != < <= > >= or one of CloudKit's words:
 
@@ -97,7 +96,6 @@ struct RecordQueryCommand: ClientCommand {
         ])
     }
 
-    /// Everything that came of a query.
     private struct Found {
         var records: [JSONValue] = []
         var continuationMarker: String?
@@ -110,8 +108,7 @@ struct RecordQueryCommand: ClientCommand {
         let found = try await pages(of: query, on: connection)
         if options.json {
             let json = JSONValue.members([
-                "records": .array(found.records),
-                "continuationMarker": found.continuationMarker.map { .string($0) },
+                "records": .array(found.records), "continuationMarker": .given(found.continuationMarker),
                 "explanations": explain ? .array(found.explanations) : nil,
             ])
             return Console.print(json.serialized())
@@ -135,7 +132,7 @@ struct RecordQueryCommand: ClientCommand {
                 [
                     "query": query, "zoneWide": zoneWide ? .bool(true) : nil, "resultsLimit": .integer(Int64(wanted)),
                     "desiredKeys": keys.map { .array($0) }, "explain": explain ? .bool(true) : nil,
-                    "continuationMarker": found.continuationMarker.map { .string($0) },
+                    "continuationMarker": .given(found.continuationMarker),
                 ], isZoneWide: zoneWide, on: connection)
             let page = try await connection.send(request).checked().json()
             found.records += page["records"]?.array ?? []
@@ -226,10 +223,10 @@ struct FilterArgument: Hashable {
                 "'\(text)': * goes with CONTAINS_ALL_TOKENS and CONTAINS_ANY_TOKENS only; name a field")
         }
         guard comparator == .near else {
-            value = try Self.value(String(rest.trimmed), isList: comparator.takesList, of: text)
+            value = try Self.value(rest.trimmed, isList: comparator.takesList, of: text)
             return
         }
-        let circle = try CircleArgument(parsing: String(rest.trimmed), of: text)
+        let circle = try CircleArgument(parsing: rest.trimmed, of: text)
         guard let radius = circle.radius else {
             throw ValidationError("'\(text)': the distance is missing, such as 100km: 'field NEAR 42.5,1.5,100km'")
         }
@@ -249,7 +246,7 @@ struct FilterArgument: Hashable {
                 .mapError { ValidationError("'\(filter)': the value begins like JSON and is none: \($0)") }.get()
         }
         guard isList else { return .string(text) }
-        return .array(text.split(separator: ",").map { .string(String($0.trimmed)) })
+        return .array(text.split(separator: ",").map { .string($0.trimmed) })
     }
 
     var json: JSONValue {
@@ -257,14 +254,13 @@ struct FilterArgument: Hashable {
             "value": value, "type": comparator == .near ? .string(ScalarType.location.rawValue) : nil,
         ])
         return .members([
-            FieldName.key(field ?? ""): field.map { .string($0) }, "comparator": .string(comparator.rawValue),
+            FieldName.key(field ?? ""): .given(field), "comparator": .string(comparator.rawValue),
             "fieldValue": value, "distance": distance.map { .number($0) },
         ])
     }
 }
 
 extension Comparator {
-    /// Whether the value is a list.
     fileprivate var takesList: Bool {
         switch self {
         case .in, .notIn, .listContainsAll, .notListContainsAll, .listContainsAny, .notListContainsAny: true
@@ -277,13 +273,7 @@ extension Comparator {
 }
 
 extension StringProtocol {
-    var trimmedStart: Substring { Substring(drop(while: \.isWhitespace)) }
-
-    var trimmed: Substring {
-        var text = trimmedStart
-        while text.last?.isWhitespace == true { text.removeLast() }
-        return text
-    }
+    fileprivate var trimmedStart: Substring { Substring(drop(while: \.isWhitespace)) }
 }
 
 /// A place on the earth and maybe a radius: `42.5,1.5` or `42.5,1.5,100km`; metres where the radius has no unit.
@@ -296,9 +286,8 @@ struct CircleArgument: Hashable {
     private static let units: [(suffix: String, metres: Double)] = [("km", 1_000), ("m", 1), ("", 1)]
 
     /// - Parameter argument: the whole argument, for the error.
-    /// - Throws: `ValidationError` that says what is expected.
     init(parsing text: String, of argument: String) throws {
-        let sides = text.split(separator: ",", omittingEmptySubsequences: false).map { String($0.trimmed) }
+        let sides = text.split(separator: ",", omittingEmptySubsequences: false).map { $0.trimmed }
         guard (2...3).contains(sides.count), let latitude = Double(sides[0]), let longitude = Double(sides[1]),
             (-90...90).contains(latitude), (-180...180).contains(longitude)
         else {
@@ -331,7 +320,7 @@ struct NearArgument: Hashable {
         guard sides.count == 2, !sides[0].trimmed.isEmpty else {
             throw ValidationError("'\(text)': field=latitude,longitude,distance is expected")
         }
-        field = String(sides[0].trimmed)
+        field = sides[0].trimmed
         circle = try CircleArgument(parsing: String(sides[1]), of: text)
     }
 
@@ -354,7 +343,6 @@ struct SortArgument: Hashable {
     /// The place that distances are from.
     var place: CircleArgument?
 
-    /// - Parameter near: what `--near` names.
     init(_ text: String, near: NearArgument? = nil) {
         isAscending = !text.hasPrefix("-")
         field = isAscending ? text : String(text.dropFirst())

@@ -9,7 +9,6 @@ struct RequestsCommand: AsyncParsableCommand {
         subcommands: [RequestsListCommand.self, RequestsWatchCommand.self, RequestsShowCommand.self])
 }
 
-/// Which requests are wanted.
 struct RequestsFilter: ParsableArguments {
     @Flag(help: "Of all containers, and what is of none.")
     var all = false
@@ -47,7 +46,6 @@ struct RequestsFilter: ParsableArguments {
     @Option(help: ArgumentHelp("Those that took so many milliseconds at least.", valueName: "milliseconds"))
     var slowerThan: UInt64?
 
-    /// As the server takes them.
     func parameters(_ connection: Connection) throws -> [(name: String, value: String)] {
         let all: [(name: String, value: String?)] = [
             ("container", self.all ? nil : try connection.container()),
@@ -60,16 +58,14 @@ struct RequestsFilter: ParsableArguments {
     }
 }
 
-/// Requests as people read them.
 enum RequestTable {
     static func table(_ requests: [JSONValue]) -> Table {
         Table(
             requests,
             [
-                ("TIME", { $0.time("time") }), ("OPERATION", { $0.text("operation") }),
-                ("DATABASE", { $0["database"]?.string ?? "" }), ("TYPE", { $0["recordType"]?.string ?? "" }),
-                ("USER", { $0["user"]?.string ?? "" }), ("STATUS", status), ("MS", milliseconds),
-                ("RECORDS", { $0.text("records") }), ("NODE", { $0.text("node") }), ("REQUEST", { $0.text("id") }),
+                .time("TIME", "time"), .text("OPERATION", "operation"), .text("DATABASE", "database"),
+                .text("TYPE", "recordType"), .text("USER", "user"), .init("STATUS", status), .init("MS", milliseconds),
+                .text("RECORDS", "records"), .text("NODE", "node"), .text("REQUEST", "id"),
             ])
     }
 
@@ -208,10 +204,8 @@ struct RequestWatching {
         self.isJSON = isJSON
     }
 
-    /// Whether more is wanted.
     var goesOn: Bool { countLeft != 0 }
 
-    /// Prints what an event has.
     mutating func take(_ event: ServerSentEvent) throws {
         let json = try JSONParser.parse(Array(event.data.utf8))
         switch event.name {

@@ -38,8 +38,8 @@ struct RoleExplainCommand: ClientCommand {
             }
         }
         return [
-            ("TYPE", { $0.text("name") }), ("CREATE", roles("create")), ("READ", roles("read")),
-            ("WRITE", roles("write")),
+            .text("TYPE", "name"), .init("CREATE", roles("create")), .init("READ", roles("read")),
+            .init("WRITE", roles("write")),
         ]
     }
 }
@@ -59,11 +59,10 @@ struct RoleListCommand: ClientCommand {
             let members = role["members"]?.array ?? []
             return members.isEmpty ? "(none)" : members.map(\.plainText).joined(separator: ", ")
         }
-        return [("ROLE", { $0.text("name") }), ("MEMBERS", members)]
+        return [.text("ROLE", "name"), .init("MEMBERS", members)]
     }
 }
 
-/// Which role, and whose.
 struct RoleMemberArguments: ParsableArguments {
     @Argument(help: "The role, as the schema names it.")
     var role: String

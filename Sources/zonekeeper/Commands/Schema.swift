@@ -5,8 +5,7 @@ import Storage
 
 struct SchemaCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "schema",
-        abstract: "Import, export, deploy and look at a container's schema.",
+        commandName: "schema", abstract: "Import, export, deploy and look at a container's schema.",
         discussion: """
             A container has a schema for development, which may be changed freely, and one for production, which \
             only grows: `schema deploy` adds to it what development has.
@@ -30,20 +29,14 @@ struct SchemaShowCommand: ClientCommand {
 
     func run(on connection: Connection) async throws {
         let response = try await connection.administerPlace("GET", "schema/state")
-        try show(response, try SchemaText(response.json(), types: types).text())
+        try show(response, try SchemaText.text(response.json(), types: types))
     }
 }
 
-/// A schema with the state of its indexes, as people read it.
-struct SchemaText {
-    private let json: JSONValue
-    private let types: [String]
-
+enum SchemaText {
     /// - Parameter types: those to show; empty is all.
-    init(_ json: JSONValue, types: [String]) { (self.json, self.types) = (json, types) }
-
     /// - Throws: `CommandFailure` naming a type that is not there.
-    func text() throws(CommandFailure) -> String {
+    static func text(_ json: JSONValue, types: [String]) throws(CommandFailure) -> String {
         let all = json["types"]?.array ?? []
         for name in types where !all.contains(where: { $0.text("name") == name }) {
             let known = all.map { $0.text("name") }.joined(separator: ", ")
@@ -51,7 +44,7 @@ struct SchemaText {
         }
         let shown = all.filter { types.isEmpty || types.contains($0.text("name")) }
         let title = "\(json.text("container")), \(json.text("environment")), version \(json.text("version"))"
-        return ([title] + shown.map(Self.text)).joined(separator: "\n\n")
+        return ([title] + shown.map(text)).joined(separator: "\n\n")
     }
 
     private static func text(of type: JSONValue) -> String {
@@ -83,8 +76,7 @@ struct SchemaText {
 
 struct SchemaImportCommand: ClientCommand {
     static let configuration = CommandConfiguration(
-        commandName: "import",
-        abstract: "Make a container's schema what a file says.",
+        commandName: "import", abstract: "Make a container's schema what a file says.",
         discussion: """
             The file is the whole schema that is wanted: what it leaves out is removed, unless --additive is \
             said; the type Users always stays. What would lose data is refused, unless --allow-data-loss is said. \
@@ -120,8 +112,7 @@ struct SchemaImportCommand: ClientCommand {
 
     func validate() throws {
         if isCheck, allowDataLoss || dryRun || expectedVersion != nil {
-            throw ValidationError(
-                "--validate goes with --additive and --revoke-grants only: it changes nothing anyway")
+            throw ValidationError("--validate goes with --additive and --revoke-grants only: it changes nothing anyway")
         }
         if additive, revokeGrants {
             throw ValidationError("--additive keeps all grants and --revoke-grants does not: give one of them")
@@ -159,7 +150,6 @@ struct SchemaPlanReport {
         (self.json, self.isDryRun, self.showsKept) = (json, isDryRun, showsKept)
     }
 
-    /// The steps, each on its line, with what it does besides.
     var steps: [String] {
         let changes = (json["changes"]?.array ?? []).map { change in
             let consequence = change["consequence"]?.string.map { " (\($0))" } ?? ""
@@ -181,7 +171,6 @@ struct SchemaPlanReport {
 
     private var isEmpty: Bool { json["changes"]?.array?.isEmpty != false }
 
-    /// The steps and the version that the schema has.
     var text: String {
         let schema = json["environment"] == nil ? "the schema" : "the \(json.text("environment")) schema"
         let end =
@@ -253,8 +242,7 @@ struct IndexArguments: ParsableArguments {
 
 struct SchemaAddIndexCommand: ClientCommand {
     static let configuration = CommandConfiguration(
-        commandName: "add-index",
-        abstract: "Give a field an index.",
+        commandName: "add-index", abstract: "Give a field an index.",
         discussion: """
             It is built in the background where there are records; `schema show` says how far it is. Until then \
             queries that need it are answered TRY_AGAIN_LATER.
@@ -282,8 +270,7 @@ struct SchemaAddIndexCommand: ClientCommand {
 
 struct SchemaRemoveIndexCommand: ClientCommand {
     static let configuration = CommandConfiguration(
-        commandName: "remove-index",
-        abstract: "Take an index from a field.",
+        commandName: "remove-index", abstract: "Take an index from a field.",
         discussion: "Records stay as they are; queries that need the index are refused from then on.")
 
     @OptionGroup var index: IndexArguments
@@ -305,8 +292,7 @@ struct SchemaRemoveIndexCommand: ClientCommand {
 
 struct SchemaDeployCommand: ClientCommand {
     static let configuration = CommandConfiguration(
-        commandName: "deploy",
-        abstract: "Add to the production schema what the development schema has.",
+        commandName: "deploy", abstract: "Add to the production schema what the development schema has.",
         discussion: """
             Types, fields, indexes and grants are added. What production alone has stays and is listed; a field \
             whose type differs is refused, and then nothing is changed. Records are not copied.
@@ -333,8 +319,7 @@ struct SchemaDeployCommand: ClientCommand {
 
 struct SchemaResetCommand: ClientCommand {
     static let configuration = CommandConfiguration(
-        commandName: "reset",
-        abstract: "Empty the development environment, and give it the production schema.",
+        commandName: "reset", abstract: "Empty the development environment, and give it the production schema.",
         discussion: """
             Every record and zone of the container's development environment goes, of all users, and sync tokens \
             with them. Production, users and their preferences stay.
@@ -402,8 +387,8 @@ struct SchemaHistoryCommand: ClientCommand {
         try list(
             response, "versions", nothing: "no earlier version is kept",
             [
-                ("VERSION", { $0.text("version") }), ("TIME", { $0.time("time") }), ("CAUSE", { $0.text("cause") }),
-                ("TYPES", { $0.text("types") }), ("BY", { $0.text("actor") }),
+                .text("VERSION", "version"), .time("TIME", "time"), .text("CAUSE", "cause"), .text("TYPES", "types"),
+                .text("BY", "actor"),
             ])
     }
 }

@@ -16,8 +16,7 @@ import WebServices
 
 struct ServeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "serve",
-        abstract: "Run one node, until SIGTERM or SIGINT.",
+        commandName: "serve", abstract: "Run one node, until SIGTERM or SIGINT.",
         discussion: """
             Without --config this is a whole store in one process: data, development certificates, the encryption key \
             and the administrator's token are made in the data folder, and clients are served over HTTPS.
@@ -159,7 +158,6 @@ struct ServeCommand: AsyncParsableCommand {
         }
     }
 
-    /// Which node it is, and where.
     private func checkPlace() throws {
         try Paths.checkNotEmpty([
             "--config": config, "--data": data, "--certs": certs, "--admin-token-file": adminTokenFile,
@@ -270,7 +268,6 @@ struct ServeCommand: AsyncParsableCommand {
         return plan
     }
 
-    /// - Throws: `CommandFailure` where the port cannot be listened on.
     private static func check(_ option: String, _ port: Int, on host: String) throws(CommandFailure) {
         guard let problem = PortCheck.problem(host: host, port: port) else { return }
         throw CommandFailure("port \(port) on \(host) \(problem): stop what uses it, or choose another with \(option)")
@@ -295,7 +292,12 @@ struct ServeCommand: AsyncParsableCommand {
             host: listenHost, port: node.clientPort, certificatePath: clientCertificate ?? files + "/server.pem",
             keyPath: clientKey ?? files + "/server.key")
         var settings = NodeSettings(
-            node: node, of: file, dataPath: Paths.absolute(data), listenHost: listenHost, tls: tls)
+            nodeID: NodeID(node.id), clusterID: file.name, dataPath: Paths.absolute(data),
+            nodes: file.nodes.map {
+                ClusterMap.Node(id: $0.id, peerHost: $0.host, peerPort: $0.peerPort, clientURL: $0.clientURL)
+            }, peerListenHost: listenHost, tls: tls)
+        settings.shardCount = file.shards
+        settings.replicasPerShard = file.replicas
         settings.certificates.append(CertificateFile("client", path: web.certificatePath))
         if clientCertificate == nil {
             settings.certificates.append(CertificateFile("client-ca", path: certs + "/client-ca.pem"))
@@ -303,7 +305,6 @@ struct ServeCommand: AsyncParsableCommand {
         return NodePlan(settings: settings, web: web, administratorSecret: secret)
     }
 
-    /// - Parameter others: what other machines may call this one.
     private static func greeting(url: String, others: [String], authority: String, token: String) -> String {
         """
         Zonekeeper serves \(url)\(others.isEmpty ? "" : ", for other machines at " + others.joined(separator: ", "))
@@ -384,15 +385,49 @@ struct NodePlan: Sendable {
     var greeting: String?
 }
 
-extension NodeSettings {
-    /// One node of a cluster's configuration, with the files of its certificates.
-    init(node: ClusterFile.Node, of file: ClusterFile, dataPath: String, listenHost: String, tls: PeerTLS) {
-        self.init(
-            nodeID: NodeID(node.id), clusterID: file.name, dataPath: dataPath,
-            nodes: file.nodes.map {
-                ClusterMap.Node(id: $0.id, peerHost: $0.host, peerPort: $0.peerPort, clientURL: $0.clientURL)
-            }, peerListenHost: listenHost, tls: tls)
-        shardCount = file.shards
-        replicasPerShard = file.replicas
+/// What `serve` records of requests as traces.
+struct TraceOptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "Record this part of the requests as traces, from 0 to 1 (default: no traces at all).",
+            discussion: """
+                With 0, those whose clients say so in `traceparent`. Spans are written as OTLP's JSON lines, for a \
+                collector.
+                """,
+            valueName: "part"))
+    var traceSample: Double?
+
+    @Option(
+        help: ArgumentHelp(
+            "The folder of the traces' files (default: `traces` in the data folder).", valueName: "folder"))
+    var traceFolder: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "What the traces' files may take in all (default: 64).", valueName: "mebibytes"))
+    var traceMegabytes: Int?
+
+    func validate() throws {
+        if let traceSample, !(0...1).contains(traceSample) {
+            throw ValidationError("--trace-sample: 0 to 1 is expected, such as 0.01 for one of 100 requests")
+        }
+        if let traceMegabytes, !(2...1_000_000).contains(traceMegabytes) {
+            throw ValidationError("--trace-megabytes: 2 to 1000000 is expected")
+        }
+        if traceSample == nil, traceFolder != nil || traceMegabytes != nil {
+            throw ValidationError("--trace-folder and --trace-megabytes go with --trace-sample")
+        }
+    }
+
+    /// Gives the node a tracer, if traces are wanted.
+    func apply(to settings: inout NodeSettings) -> SpanExport.Settings? {
+        guard let traceSample else { return nil }
+        settings.tracer = NodeTracer(
+            ratio: traceSample, queue: SpanQueue(settings.metrics), random: { .random(in: 0 ... .max) },
+            clock: { UInt64(Date().timeIntervalSince1970 * 1e6) * 1_000 })
+        var export = SpanExport.Settings(
+            folder: traceFolder.map { Paths.absolute($0) } ?? settings.dataPath + "/traces")
+        if let traceMegabytes { export.bytesMax = traceMegabytes << 20 }
+        return export
     }
 }

@@ -12,15 +12,12 @@ struct SubscriptionCommand: AsyncParsableCommand {
         ])
 }
 
-/// The database that a subscription is for.
 struct SubscriptionDatabase: ParsableArguments {
     @Flag(name: .customLong("public"), help: "In the public database; without it, in the user's private one.")
     var isPublic = false
 
     var name: String { isPublic ? "public" : "private" }
 
-    /// Sends one operation.
-    /// - Throws: `CommandFailure` where it failed.
     func modify(
         _ operation: String, _ subscription: JSONValue, on connection: Connection
     ) async throws -> (response: ServiceResponse, subscription: JSONValue) {
@@ -71,21 +68,19 @@ struct SubscriptionListCommand: ClientCommand {
         try list(
             try await connection.send(request).checked(), "subscriptions",
             [
-                ("ID", { $0.text("subscriptionID") }), ("TYPE", { $0.text("subscriptionType") }),
-                ("ZONE", { $0["zoneID"]?.text("zoneName") ?? "all" }),
-                ("RECORD TYPE", { $0["query"]?["recordType"]?.string ?? $0["recordType"]?.string ?? "all" }),
-                ("FIRES ON", { ($0["firesOn"]?.array ?? []).compactMap(\.string).joined(separator: " ") }),
+                .text("ID", "subscriptionID"), .text("TYPE", "subscriptionType"),
+                .init("ZONE", { $0["zoneID"]?.text("zoneName") ?? "all" }),
+                .init("RECORD TYPE", { $0["query"]?["recordType"]?.string ?? $0["recordType"]?.string ?? "all" }),
+                .words("FIRES ON", "firesOn"),
             ])
     }
 
     /// As an administrator sees them.
     private static var columns: [Table.Column] {
         [
-            ("ID", { $0.text("subscriptionID") }), ("TYPE", { $0.text("subscriptionType") }),
-            ("DATABASE", { $0.text("database") }), ("ZONE", { $0["zone"]?.string ?? "all" }),
-            ("RECORD TYPE", { $0["recordType"]?.string ?? "all" }),
-            ("FILTERS", { ($0["fields"]?.array ?? []).compactMap(\.string).joined(separator: " ") }),
-            ("FIRES ON", { ($0["firesOn"]?.array ?? []).compactMap(\.string).joined(separator: " ") }),
+            .text("ID", "subscriptionID"), .text("TYPE", "subscriptionType"), .text("DATABASE", "database"),
+            .init("ZONE", { $0["zone"]?.string ?? "all" }), .init("RECORD TYPE", { $0["recordType"]?.string ?? "all" }),
+            .words("FILTERS", "fields"), .words("FIRES ON", "firesOn"),
         ]
     }
 
@@ -99,7 +94,7 @@ struct SubscriptionListCommand: ClientCommand {
         let found = try await connection.administerList(
             "subscriptions",
             parameters: ["container": try connection.container(), "environment": connection.settings.environment])
-        let user: Table.Column = ("USER", { $0["user"]?.string ?? $0.text("userRecordName") })
+        let user: Table.Column = .init("USER", { $0["user"]?.string ?? $0.text("userRecordName") })
         try show(.members(["subscriptions": .array(found)]), Table(found, [user] + Self.columns).text)
     }
 
@@ -113,9 +108,9 @@ struct SubscriptionListCommand: ClientCommand {
         try list(
             response, "types",
             [
-                ("TYPE", { $0.text("subscriptionType") }), ("DATABASE", { $0.text("database") }),
-                ("RECORD TYPE", { $0["recordType"]?.string ?? "all" }),
-                ("SUBSCRIPTIONS", { $0.text("subscriptions") }), ("USERS", { $0.text("users") }),
+                .text("TYPE", "subscriptionType"), .text("DATABASE", "database"),
+                .init("RECORD TYPE", { $0["recordType"]?.string ?? "all" }), .text("SUBSCRIPTIONS", "subscriptions"),
+                .text("USERS", "users"),
             ])
         if try response.json()["next"] != nil { Console.note("not all users could be counted within a minute") }
     }
@@ -123,8 +118,7 @@ struct SubscriptionListCommand: ClientCommand {
 
 struct SubscriptionCreateCommand: ClientCommand {
     static let configuration = CommandConfiguration(
-        commandName: "create",
-        abstract: "Create a subscription, or replace the one of the same ID.",
+        commandName: "create", abstract: "Create a subscription, or replace the one of the same ID.",
         discussion: """
             With --type-of-record and --fires-on it is one to the records of a type; with --zone to a zone; else to all \
             zones of the private database. A query with filters is given as JSON with --query.
@@ -164,9 +158,8 @@ struct SubscriptionCreateCommand: ClientCommand {
             .members([
                 "subscriptionID": .string(id),
                 "subscriptionType": .string(isQuery ? "query" : zone == nil ? "database" : "zone"), "zoneID": zoneID,
-                "recordType": isQuery ? nil : recordType.map { .string($0) }, "query": form,
-                "firesOn": isQuery ? .array(events.map { .string($0) }) : nil,
-                "firesOnce": isQuery ? .bool(firesOnce) : nil,
+                "recordType": isQuery ? nil : .given(recordType), "query": form,
+                "firesOn": isQuery ? .strings(events) : nil, "firesOnce": isQuery ? .bool(firesOnce) : nil,
             ]), on: connection)
         try show(response, "saved subscription \(saved.text("subscriptionID")) in the \(database.name) database")
     }
@@ -178,11 +171,7 @@ struct SubscriptionCreateCommand: ClientCommand {
             guard let recordType else { throw ValidationError("--fires-on: --type-of-record or --query is needed") }
             return .members(["recordType": .string(recordType)])
         }
-        do {
-            return try JSONParser.parse(Array(query.utf8))
-        } catch {
-            throw ValidationError("--query: \(error)")
-        }
+        do { return try JSONParser.parse(Array(query.utf8)) } catch { throw ValidationError("--query: \(error)") }
     }
 }
 
@@ -242,8 +231,7 @@ struct NotificationsCommand: AsyncParsableCommand {
 
 struct NotificationsWatchCommand: ClientCommand {
     static let configuration = CommandConfiguration(
-        commandName: "watch",
-        abstract: "Print notifications as they come, until it is stopped.",
+        commandName: "watch", abstract: "Print notifications as they come, until it is stopped.",
         discussion: """
             Goes on by itself, on another node where one is lost. With --json each page is a line, with the syncToken \
             to go on from. --timeout ends it after so long, --count after so many notifications.
@@ -267,7 +255,7 @@ struct NotificationsWatchCommand: ClientCommand {
             try connection.notificationsRequest(
                 "watch",
                 .members([
-                    "syncToken": token.map { .string($0) }, "timeout": .integer(wait),
+                    "syncToken": .given(token), "timeout": .integer(wait),
                     "resultsLimit": .integer(Int64(min(left ?? .max, 200))),
                 ]))
         }
@@ -280,7 +268,6 @@ struct NotificationsWatchCommand: ClientCommand {
         if !options.json { print("token \(watching.token ?? "")") }
     }
 
-    /// A notification as people read it, on one line.
     static func line(_ entry: JSONValue) -> String {
         let ck = entry["payload"]?["ck"] ?? .null
         let events: [Int64: String] = [1: "created", 2: "updated", 3: "deleted"]
@@ -291,8 +278,6 @@ struct NotificationsWatchCommand: ClientCommand {
             if case .integer(let event)? = query["fo"] { what = events[event] ?? what }
             what = "\(what) \(query.text("rid"))"
         }
-        let text = "\(entry.time("time"))  \(change.text("sid"))  zone \(change.text("zid"))  \(what)"
-        let scalars = text.unicodeScalars.map { $0.properties.generalCategory == .control ? " " : $0 }
-        return String(String.UnicodeScalarView(scalars))
+        return "\(entry.time("time"))  \(change.text("sid"))  zone \(change.text("zid"))  \(what)".onOneLine
     }
 }

@@ -11,7 +11,6 @@ struct TelemetryCommand: ClientCommand {
             in memory, and begin anew when they are started.
             """)
 
-    /// How far back.
     enum Range: String, CaseIterable, ExpressibleByArgument {
         case hour, day, month
     }
@@ -43,25 +42,24 @@ struct TelemetryCommand: ClientCommand {
     static func text(_ json: JSONValue, hasSteps: Bool) -> String {
         var lines: [String] = []
         if hasSteps {
-            lines.append(Table(json["points"]?.array ?? [], [("TIME", { $0.time("time") })] + columns).text)
+            lines.append(Table(json["points"]?.array ?? [], [.time("TIME", "time")] + columns).text)
             lines.append("")
         }
-        lines.append(
-            Table(json["operations"]?.array ?? [], [("OPERATION", { $0.text("operation") })] + columns).text)
+        lines.append(Table(json["operations"]?.array ?? [], [.text("OPERATION", "operation")] + columns).text)
         if let containers = json["containers"]?.array, containers.count > 1 {
-            let name: Table.Column = ("CONTAINER", { "\($0.text("container")) \($0["environment"]?.string ?? "")" })
+            let name = Table.Column("CONTAINER", { "\($0.text("container")) \($0.text("environment"))" })
             lines += ["", Table(containers, [name] + columns).text]
         }
-        lines += ["", Table([json["total"] ?? .null], [("ALL", { _ in "" })] + columns).text]
+        lines += ["", Table([json["total"] ?? .null], [.init("ALL", { _ in "" })] + columns).text]
         return (lines + RequestTable.problems(json)).joined(separator: "\n")
     }
 
     private static var columns: [Table.Column] {
         [
-            ("REQUESTS", { $0.text("requests") }), ("ERRORS", errors), ("P50 MS", { RequestTable.number($0["p50"]) }),
-            ("P95", { RequestTable.number($0["p95"]) }), ("P99", { RequestTable.number($0["p99"]) }),
-            ("IN", { Units.bytes($0.amount("bytesIn") ?? 0) }), ("OUT", { Units.bytes($0.amount("bytesOut") ?? 0) }),
-            ("NOTIFICATIONS", { $0.text("notifications") }), ("USERS", { $0.text("activeUsers") }),
+            .text("REQUESTS", "requests"), .init("ERRORS", errors), .number("P50 MS", "p50"), .number("P95", "p95"),
+            .number("P99", "p99"), .init("IN", { Units.bytes($0.amount("bytesIn") ?? 0) }),
+            .init("OUT", { Units.bytes($0.amount("bytesOut") ?? 0) }), .text("NOTIFICATIONS", "notifications"),
+            .text("USERS", "activeUsers"),
         ]
     }
 

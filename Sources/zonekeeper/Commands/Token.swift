@@ -13,8 +13,7 @@ struct TokenCommand: AsyncParsableCommand {
 
 struct TokenCreateCommand: ClientCommand {
     static let configuration = CommandConfiguration(
-        commandName: "create",
-        abstract: "Make a token. Its secret is shown once and kept nowhere.",
+        commandName: "create", abstract: "Make a token. Its secret is shown once and kept nowhere.",
         discussion: """
             An API token names a container and an environment (ckAPIToken); a session speaks for a user in a container \
             (ckWebAuthToken). A browser may use an API token from the origins that it names, or from everywhere where \
@@ -94,12 +93,10 @@ struct TokenCreateCommand: ClientCommand {
         let secret = try secretFile.map { try SecretFile.read($0) }
         let body = JSONValue.members([
             "kind": .string(kind.rawValue), "container": .string(try connection.container()),
-            "environment": kind == .api ? .string(connection.settings.environment) : nil,
-            "user": user.map { .string($0) },
+            "environment": kind == .api ? .string(connection.settings.environment) : nil, "user": .given(user),
             "lifetimeSeconds": kind == .session ? .integer(lifetime.seconds) : nil,
-            "origins": kind == .api && !origin.isEmpty ? .array(origin.map { .string($0) }) : nil,
-            "callbackURL": callback.map { .string($0) },
-            "label": label.map { .string($0) }, "secret": secret.map { .string($0) },
+            "origins": kind == .api && !origin.isEmpty ? .strings(origin) : nil, "callbackURL": .given(callback),
+            "label": .given(label), "secret": .given(secret),
         ])
         let response = try await connection.administer("POST", "tokens", body: body)
         let json = try response.json()
@@ -151,17 +148,13 @@ struct TokenListCommand: ClientCommand {
     /// Origins and callback URLs have columns only where some token has them.
     static func table(_ tokens: [JSONValue]) -> String {
         var columns: [Table.Column] = [
-            ("ID", { $0.text("id") }), ("KIND", { $0.text("kind") }), ("CONTAINER", { $0.text("container") }),
-            ("ENVIRONMENT", { $0.text("environment") }), ("USER", { $0.text("user") }),
-            ("CREATED", { $0.time("created") }), ("EXPIRES", { $0.time("expires") }),
-            ("USED", { $0.time("lastUsed") }), ("BY", { $0.text("maker") }),
+            .text("ID", "id"), .text("KIND", "kind"), .text("CONTAINER", "container"),
+            .text("ENVIRONMENT", "environment"), .text("USER", "user"), .time("CREATED", "created"),
+            .time("EXPIRES", "expires"), .time("USED", "lastUsed"), .text("BY", "maker"),
         ]
-        let web: [Table.Column] = [
-            ("ORIGINS", { ($0["origins"]?.array ?? []).map(\.plainText).joined(separator: " ") }),
-            ("CALLBACK", { $0.text("callbackURL") }),
-        ]
+        let web: [Table.Column] = [.words("ORIGINS", "origins"), .text("CALLBACK", "callbackURL")]
         columns += web.filter { column in tokens.contains { !column.cell($0).isEmpty } }
-        columns.append(("LABEL", { $0.text("label") }))
+        columns.append(.text("LABEL", "label"))
         return Table(tokens, columns).text
     }
 }
@@ -196,8 +189,7 @@ struct TokenUpdateCommand: ClientCommand {
 
     func run(on connection: Connection) async throws {
         let body = JSONValue.members([
-            "label": label.map { .string($0) },
-            "origins": everyOrigin || !origin.isEmpty ? .array(origin.map { .string($0) }) : nil,
+            "label": .given(label), "origins": everyOrigin || !origin.isEmpty ? .strings(origin) : nil,
         ])
         let response = try await connection.administer("PATCH", "tokens", parameters: ["id": id], body: body)
         try show(response, "changed token \(id)")

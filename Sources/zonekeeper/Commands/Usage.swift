@@ -79,7 +79,6 @@ struct UsageCommand: ClientCommand {
         if output != "-" { try show(.members(["file": .string(output)]), "wrote \(output)") }
     }
 
-    /// What becomes of each environment that is asked for.
     private func environments<Answer>(
         on connection: Connection, _ ask: (_ container: String, _ environment: String) async throws -> Answer
     ) async throws -> [(title: String, environment: String, answer: Answer)] {
@@ -116,7 +115,6 @@ struct UsageCommand: ClientCommand {
             answers.map { "\($0.title)\n\n\(UsageByDay.text($0.answer))" }.joined(separator: "\n\n"))
     }
 
-    /// What the cluster says of each environment that is asked for, all pages of it.
     private func answers(on connection: Connection) async throws -> [JSONValue] {
         try await environments(on: connection) { container, environment in
             var pages = UsagePages()
@@ -183,7 +181,7 @@ struct UsagePages {
 extension JSONValue {
     /// An object with another value for a member, which is added where it is missing.
     fileprivate func replacing(_ key: String, with value: JSONValue) -> JSONValue {
-        guard case .object(var members) = self else { return self }
+        var members = members
         if let position = members.firstIndex(where: { $0.key == key }) {
             members[position].value = value
         } else {
@@ -193,12 +191,10 @@ extension JSONValue {
     }
 
     fileprivate func without(_ key: String) -> JSONValue {
-        guard case .object(let members) = self else { return self }
-        return .object(members.filter { $0.key != key })
+        .object(members.filter { $0.key != key })
     }
 }
 
-/// What a container uses, as people read it.
 struct UsageReport {
     private let container: String
     private let databases: [JSONValue]
@@ -261,7 +257,6 @@ struct UsageReport {
         }
     }
 
-    /// What is wrong with the counters of a database or a zone.
     private static func difference(in json: JSONValue, name: String) -> String? {
         guard let recount = json["recount"], !recount.isNull else {
             return "\(name): was not counted again"
@@ -358,7 +353,6 @@ struct UsageByType {
     private var allBytes: Int64 = 0
     private var databases: Set<String> = []
 
-    /// Takes a page of one environment.
     mutating func add(_ page: JSONValue) {
         for database in page["databases"]?.array ?? [] {
             // One with many zones comes in several parts, each with all of its bytes.
@@ -379,7 +373,6 @@ struct UsageByType {
         }
     }
 
-    /// As JSON, the largest first.
     var json: JSONValue {
         .members([
             "bytes": .integer(allBytes),
@@ -404,22 +397,19 @@ struct UsageByType {
     }
 }
 
-/// A container's usage by day, as people read it.
 enum UsageByDay {
     static func text(_ json: JSONValue) -> String {
         let days = json["days"]?.array ?? []
         guard !days.isEmpty else {
             return "nothing was counted yet: days appear some minutes after their first request"
         }
-        let size: (String) -> (JSONValue) -> String = { key in { day in day.amount(key).map { Units.bytes($0) } ?? "" }
-        }
         let table = Table(
             days,
             [
-                ("DAY", { String($0.time("time").prefix(10)) }), ("REQUESTS", { $0.text("requests") }),
-                ("ERRORS", { $0.text("errors") }), ("IN", size("bytesIn")), ("OUT", size("bytesOut")),
-                ("USERS", { $0.text("activeUsers") }), ("PUBLIC", size("publicBytes")),
-                ("PRIVATE", size("privateBytes")), ("ASSETS", size("assetBytes")),
+                .init("DAY", { String($0.time("time").prefix(10)) }), .text("REQUESTS", "requests"),
+                .text("ERRORS", "errors"), .bytes("IN", "bytesIn"), .bytes("OUT", "bytesOut"),
+                .text("USERS", "activeUsers"), .bytes("PUBLIC", "publicBytes"),
+                .bytes("PRIVATE", "privateBytes"), .bytes("ASSETS", "assetBytes"),
             ])
         guard let growth = json.amount("bytesPerDay") else { return table.text }
         let full = json.amount("daysUntilFull").map { "; full in \($0) days at this rate" } ?? ""

@@ -44,9 +44,9 @@ struct UserCreateCommand: ClientCommand {
     func run(on connection: Connection) async throws {
         let secret = try password.secret(of: name)
         let body = JSONValue.members([
-            "name": .string(name), "email": email.map { .string($0) }, "givenName": givenName.map { .string($0) },
-            "familyName": familyName.map { .string($0) }, "discoverable": .bool(discoverable),
-            "password": secret.map { .string($0) }, "identity": identity.json,
+            "name": .string(name), "email": .given(email), "givenName": .given(givenName),
+            "familyName": .given(familyName), "discoverable": .bool(discoverable),
+            "password": .given(secret), "identity": identity.json,
         ])
         let response = try await connection.administer("POST", "users", body: body)
         try show(response, "created user \(name)\(secret == nil && identity.json == nil ? "" : ", who may sign in")")
@@ -92,8 +92,8 @@ struct UserUpdateCommand: ClientCommand {
 
     func run(on connection: Connection) async throws {
         let body = JSONValue.members([
-            "email": email.map { .string($0) }, "givenName": givenName.map { .string($0) },
-            "familyName": familyName.map { .string($0) }, "discoverable": discoverable.map { .bool($0) },
+            "email": .given(email), "givenName": .given(givenName),
+            "familyName": .given(familyName), "discoverable": discoverable.map { .bool($0) },
             "identity": noIdentity ? .null : identity.json,
         ])
         let response = try await connection.administer("PATCH", "users", parameters: ["name": name], body: body)
@@ -103,8 +103,7 @@ struct UserUpdateCommand: ClientCommand {
 
 struct UserPasswordCommand: ClientCommand {
     static let configuration = CommandConfiguration(
-        commandName: "password",
-        abstract: "Set a user's password, or remove it.",
+        commandName: "password", abstract: "Set a user's password, or remove it.",
         discussion: """
             The password is asked for at the terminal, twice, or read from standard input. The user's sessions end, as \
             who knew the old password may have begun them; --keep-sessions lets them be.
@@ -133,7 +132,7 @@ struct UserPasswordCommand: ClientCommand {
             remove
             ? nil : try PasswordInput.read("new password of \(name)", isFromStandardInput: passwordStdin, isNew: true)
         let body = JSONValue.members([
-            "password": password.map { .string($0) } ?? .null, "endSessions": .bool(!keepSessions),
+            "password": .given(password) ?? .null, "endSessions": .bool(!keepSessions),
         ])
         let response = try await connection.administer("POST", "users/password", parameters: ["name": name], body: body)
         let sessions = keepSessions ? "sessions go on" : "sessions ended"
@@ -167,10 +166,9 @@ struct UserListCommand: ClientCommand {
     func run(on connection: Connection) async throws {
         let users = try await connection.administerList("users")
         let columns: [Table.Column] = [
-            ("USER", { $0.text("name") }), ("EMAIL", { $0.text("email") }), ("GIVEN NAME", { $0.text("givenName") }),
-            ("FAMILY NAME", { $0.text("familyName") }),
-            ("DISCOVERABLE", { $0["discoverable"] == .bool(true) ? "yes" : "no" }),
-            ("CREATED", { $0.time("created") }), ("LOCKED UNTIL", { $0.time("lockedUntil") }),
+            .text("USER", "name"), .text("EMAIL", "email"), .text("GIVEN NAME", "givenName"),
+            .text("FAMILY NAME", "familyName"), .flag("DISCOVERABLE", "discoverable"), .time("CREATED", "created"),
+            .time("LOCKED UNTIL", "lockedUntil"),
         ]
         try show(.members(["users": .array(users)]), Table(users, columns).text)
     }
@@ -186,15 +184,13 @@ struct UserDeleteCommand: ClientCommand {
     var name: String
 
     func run(on connection: Connection) async throws {
-        let response = try await connection.administer("DELETE", "users", parameters: ["name": name])
-        try show(response, "deleted user \(name)")
+        try show(try await connection.administer("DELETE", "users", parameters: ["name": name]), "deleted user \(name)")
     }
 }
 
 struct UserSignInCommand: ClientCommand {
     static let configuration = CommandConfiguration(
-        commandName: "sign-in",
-        abstract: "Begin a session with a name and a password, as the sign-in page does.",
+        commandName: "sign-in", abstract: "Begin a session with a name and a password, as the sign-in page does.",
         discussion: """
             The session's web auth token changes with every request, and older ones are good for a minute only: keep \
             it in a file with --token-file, which other commands read and keep up to date (--web-auth-token-file, or \
@@ -245,8 +241,7 @@ struct UserSignOutCommand: ClientCommand {
     func run(on connection: Connection) async throws {
         var request = ServiceRequest(.post, "/sign-out", isRepeatable: true)
         request.credentials = try connection.userCredentials()
-        let response = try await connection.send(request).checked()
-        try show(response, "signed out; the session's tokens are worth nothing now")
+        try show(try await connection.send(request).checked(), "signed out; the session's tokens are worth nothing now")
     }
 }
 
@@ -266,7 +261,6 @@ struct NewPasswordOptions: ParsableArguments {
 
     var isGiven: Bool { password || passwordStdin }
 
-    /// Nil where none is given.
     func secret(of name: String) throws -> String? {
         guard isGiven else { return nil }
         return try PasswordInput.read("password of \(name)", isFromStandardInput: passwordStdin, isNew: true)
@@ -291,7 +285,6 @@ struct IdentityOptions: ParsableArguments {
         }
     }
 
-    /// As a request's body has it; nil where none was named.
     var json: JSONValue? {
         guard let identityIssuer, let identitySubject else { return nil }
         return .members(["issuer": .string(identityIssuer), "subject": .string(identitySubject)])

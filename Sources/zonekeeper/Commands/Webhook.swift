@@ -12,17 +12,14 @@ struct WebhookCommand: AsyncParsableCommand {
         ])
 }
 
-/// Which webhook of the container's environment.
 struct WebhookName: ParsableArguments {
     @Argument(help: "Its name.")
     var name: String
 
-    /// Parameters that name it.
     func parameters(_ connection: Connection) throws -> KeyValuePairs<String, String?> {
         ["container": try connection.container(), "environment": connection.settings.environment, "name": name]
     }
 
-    /// The members of a body that name it, and others.
     func body(_ connection: Connection, _ members: [JSONValue.Member] = []) throws -> JSONValue {
         .object(
             [
@@ -50,7 +47,7 @@ struct WebhookScope: ParsableArguments {
     var members: [JSONValue.Member] {
         var members: [JSONValue.Member] = []
         for (key, names) in [("recordTypes", recordTypes), ("fields", fields)] where !names.isEmpty {
-            members.append(.init(key, .array(names.map { .string($0) })))
+            members.append(.init(key, .strings(names)))
         }
         if let watchesPrivate { members.append(.init("private", .bool(watchesPrivate))) }
         return members
@@ -87,10 +84,8 @@ struct WebhookListCommand: ClientCommand {
         try list(
             try await connection.administerPlace("GET", "webhooks"), "webhooks", nothing: "no webhooks",
             [
-                ("WEBHOOK", { $0.text("name") }), ("URL", { $0.text("url") }),
-                ("RECORD TYPES", { ($0["recordTypes"]?.array ?? []).compactMap(\.string).joined(separator: " ") }),
-                ("PRIVATE", { $0["private"] == .bool(true) ? "yes" : "no" }), ("STATE", { $0.text("state") }),
-                ("REASON", { $0["reason"]?.string ?? "" }),
+                .text("WEBHOOK", "name"), .text("URL", "url"), .words("RECORD TYPES", "recordTypes"),
+                .flag("PRIVATE", "private"), .text("STATE", "state"), .text("REASON", "reason"),
             ])
     }
 }
@@ -123,7 +118,6 @@ struct WebhookUpdateCommand: ClientCommand {
     @Flag(help: "Sign with the former secret only, where nobody has the newest.")
     var dropNewestSecret = false
 
-    /// What becomes of the secrets, as the request says it.
     private var secretChanges: [String] {
         (rotateSecret ? ["rotate"] : []) + (dropFormerSecret ? ["dropFormer"] : [])
             + (dropNewestSecret ? ["dropNewest"] : [])
@@ -144,8 +138,7 @@ struct WebhookUpdateCommand: ClientCommand {
         if let url { members.append(.init("url", .string(url))) }
         if let deliveries { members.append(.init("enabled", .bool(deliveries))) }
         members += secretChanges.map { .init("secret", .string($0)) }
-        let response = try await connection.administer(
-            "PATCH", "webhooks", body: try webhook.body(connection, members))
+        let response = try await connection.administer("PATCH", "webhooks", body: try webhook.body(connection, members))
         let secret = try response.json()["secret"]?.string.map { "\nsecret  \($0)" } ?? ""
         try show(response, "changed webhook \(webhook.name)\(secret)")
     }
@@ -209,10 +202,8 @@ struct WebhookDeliveriesCommand: ClientCommand {
         let table = Table(
             try response.entries("deliveries"),
             [
-                ("ID", { $0.text("id") }), ("TIME", { $0.time("time") }),
-                ("NOTIFICATIONS", { $0.text("notifications") }),
-                ("MS", { $0.text("milliseconds") }),
-                ("OUTCOME", { $0["reason"]?.string ?? "HTTP \($0.text("status"))" }),
+                .text("ID", "id"), .time("TIME", "time"), .text("NOTIFICATIONS", "notifications"),
+                .text("MS", "milliseconds"), .init("OUTCOME", { $0["reason"]?.string ?? "HTTP \($0.text("status"))" }),
             ])
         if !table.rows.isEmpty { lines.append(table.text) }
         try show(response, lines.joined(separator: "\n"))

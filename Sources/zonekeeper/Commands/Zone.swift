@@ -15,7 +15,6 @@ enum ZoneRequests {
     static func id(_ name: String) -> JSONValue { .members(["zoneName": .string(name)]) }
 
     /// Creates or deletes zones, safely repeatable, and says what became of each.
-    /// - Throws: `ExitCode` after each failure has been said.
     static func modify(
         _ operation: String, _ names: [String], on connection: Connection, asJSON: Bool, done: String
     ) async throws {
@@ -46,8 +45,7 @@ struct ZoneListCommand: ClientCommand {
         let table = Table(
             zones.filter { $0["serverErrorCode"] == nil },
             [
-                ("ZONE", ZoneRequests.name), ("ATOMIC", { $0["atomic"] == .bool(true) ? "yes" : "no" }),
-                ("SYNC TOKEN", { $0.text("syncToken") }),
+                .init("ZONE", ZoneRequests.name), .flag("ATOMIC", "atomic"), .text("SYNC TOKEN", "syncToken"),
             ])
         try show(response, table.text)
         if !options.json { try ItemFailures.tell(in: zones) }
@@ -100,9 +98,12 @@ struct ZoneChangesCommand: ClientCommand {
         }
         let table = Table(
             zones,
-            [("CHANGE", { $0["deleted"] == .bool(true) ? "deleted" : "changed" }), ("ZONE", ZoneRequests.name)])
+            [
+                .init("CHANGE", { $0["deleted"] == .bool(true) ? "deleted" : "changed" }),
+                .init("ZONE", ZoneRequests.name),
+            ])
         try show(
-            .members(["zones": .array(zones), "syncToken": token.map { .string($0) }]),
+            .members(["zones": .array(zones), "syncToken": .given(token)]),
             "\(zones.isEmpty ? "no changes" : table.text)\ntoken \(token ?? "")")
     }
 }

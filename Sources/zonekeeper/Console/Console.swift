@@ -1,5 +1,6 @@
 import Foundation
 import RecordModel
+import ServiceClient
 import Synchronization
 
 /// Why a command failed, in words for its user: one line, without a full stop.
@@ -34,18 +35,14 @@ enum Console {
         return code == 0 ? nil : String(cString: strerror(code))
     }
 
-    /// `error: ...`
     static func error(_ message: String) { note("error: \(message)") }
 
-    /// A line on standard error.
     static func note(_ line: String) { write(line + "\n") }
 
-    /// Whether standard error is a terminal.
     static var isTerminal: Bool { isatty(STDERR_FILENO) == 1 }
 
-    static func write(_ text: String) { _ = write(Array(text.utf8), to: STDERR_FILENO) }
+    static func write(_ text: String) { _ = Array(text.utf8).withUnsafeBytes { writeAll($0, to: STDERR_FILENO) } }
 
-    /// Writes a part of a text to standard output, as it is.
     static func printPart(_ text: String) { output(Array(text.utf8)) }
 
     /// Writes a document, such as the server's JSON, to standard output, with one line feed at its end.
@@ -54,24 +51,11 @@ enum Console {
     }
 
     private static func output(_ bytes: [UInt8]) {
-        let code = write(bytes, to: STDOUT_FILENO)
+        let code = bytes.withUnsafeBytes { writeAll($0, to: STDOUT_FILENO) }
         // Who read it may have had enough, as `head` has.
         if code != 0, code != EPIPE { _ = outputError.compareExchange(expected: 0, desired: code, ordering: .relaxed) }
     }
 
-    /// Gives up at the first error that is not an interruption: the reader may be gone, and a load has a limit to put
-    /// back.
-    /// - Returns: 0, or the number of that error.
-    private static func write(_ bytes: [UInt8], to descriptor: Int32) -> Int32 {
-        var rest = bytes[...]
-        while !rest.isEmpty {
-            let count = rest.withUnsafeBytes { Foundation.write(descriptor, $0.baseAddress, $0.count) }
-            if count < 0, errno == EINTR || errno == EAGAIN { continue }
-            guard count > 0 else { return count == 0 ? ENOSPC : errno }
-            rest = rest.dropFirst(count)
-        }
-        return 0
-    }
 }
 
 /// A line that says how far a command has come: rewritten in place on a terminal, else a new line now and then.
@@ -88,7 +72,6 @@ struct ProgressLine {
         write(text)
     }
 
-    /// Shows the last text and ends the line.
     mutating func finish(_ text: String) {
         if text != shown || !isTerminal { write(text) }
         if isTerminal { Console.write("\n") }
@@ -112,6 +95,10 @@ extension String {
     }
 }
 
+extension StringProtocol {
+    var trimmed: String { trimmingCharacters(in: .whitespacesAndNewlines) }
+}
+
 extension Sequence where Element: BinaryInteger {
     /// Ids as people read them: ascending, with commas between.
     var listed: String { sorted().map { "\($0)" }.joined(separator: ", ") }
@@ -127,18 +114,40 @@ struct Table {
     init(headings: [String]) { self.headings = headings }
 
     /// A heading, and what stands under it of each object.
-    typealias Column = (heading: String, cell: (JSONValue) -> String)
+    struct Column {
+        let heading: String
+        let cell: (JSONValue) -> String
 
-    /// A row for each object of an answer.
+        init(_ heading: String, _ cell: @escaping (JSONValue) -> String) {
+            (self.heading, self.cell) = (heading, cell)
+        }
+
+        static func text(_ heading: String, _ key: String) -> Column { Column(heading) { $0.text(key) } }
+        static func time(_ heading: String, _ key: String) -> Column { Column(heading) { $0.time(key) } }
+        /// `yes` or `no`.
+        static func flag(_ heading: String, _ key: String) -> Column {
+            Column(heading) { $0[key] == .bool(true) ? "yes" : "no" }
+        }
+        /// The texts of an array, with spaces between.
+        static func words(_ heading: String, _ key: String) -> Column {
+            Column(heading) { ($0[key]?.array ?? []).map(\.plainText).joined(separator: " ") }
+        }
+        static func number(_ heading: String, _ key: String) -> Column {
+            Column(heading) { RequestTable.number($0[key]) }
+        }
+        static func bytes(_ heading: String, _ key: String) -> Column {
+            Column(heading) { $0.amount(key).map { Units.bytes($0) } ?? "" }
+        }
+    }
+
     init(_ objects: [JSONValue], _ columns: [Column]) {
         headings = columns.map(\.heading)
         for object in objects { add(columns.map { $0.cell(object) }) }
     }
 
-    /// Adds a row; control characters, which would break the line or command the terminal, become spaces.
     mutating func add(_ cells: [String]) {
         precondition(cells.count == headings.count, "\(cells.count) cells under \(headings.count) headings")
-        rows.append(cells.map { String($0.map { $0.isNewline || $0.hasControl ? " " : $0 }) })
+        rows.append(cells.map(\.onOneLine))
     }
 
     /// The table's lines; the last column is not padded.
@@ -173,13 +182,16 @@ extension String {
         return String(text)
     }
 
+    /// The text with spaces for control characters, which would break the line or command the terminal.
+    var onOneLine: String {
+        func isControl(_ character: Character) -> Bool {
+            character.unicodeScalars.contains { $0.properties.generalCategory == .control }
+        }
+        return String(map { $0.isNewline || isControl($0) ? " " : $0 })
+    }
+
     /// At most `count` characters, the last of them an ellipsis where something was cut.
     func shortened(to count: Int) -> String { self.count <= count ? self : prefix(count - 1) + "…" }
-}
-
-extension Character {
-    /// Whether a control character is in it (Unicode's general category Cc).
-    fileprivate var hasControl: Bool { unicodeScalars.contains { $0.properties.generalCategory == .control } }
 }
 
 extension JSONValue {
@@ -190,6 +202,13 @@ extension JSONValue {
     func time(_ key: String) -> String {
         amount(key).map { Times.text($0) } ?? ""
     }
+
+    /// The members of an object; none for anything else.
+    var members: [Member] { if case .object(let members) = self { members } else { [] } }
+
+    /// A string, if there is one.
+    static func given(_ text: String?) -> JSONValue? { text.map { .string($0) } }
+    static func strings(_ texts: [String]) -> JSONValue { .array(texts.map { .string($0) }) }
 
     /// A string as it is, anything else as JSON.
     var plainText: String {

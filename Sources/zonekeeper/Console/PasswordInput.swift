@@ -2,12 +2,10 @@ import Dispatch
 import Foundation
 import Glibc
 
-/// Asks for passwords, at the terminal or from standard input; they are never shown.
 enum PasswordInput {
     /// The longest that is read; the server says what it takes.
     static let bytesMax = 4_096
 
-    /// Reads a password.
     /// - Parameters:
     ///   - isFromStandardInput: the first line of it, without its line feed, in place of the terminal.
     ///   - isNew: asked for twice at the terminal.
@@ -78,7 +76,6 @@ struct PasswordLine {
         case givenUp
     }
 
-    /// UTF-8 as typed.
     private(set) var bytes: [UInt8] = []
 
     mutating func take(_ byte: UInt8) -> State {
@@ -152,7 +149,6 @@ final class TerminalGuard {
     }
 }
 
-/// What signals do to this process.
 enum Signals {
     /// Has a signal do nothing; sources of it see it all the same.
     /// - Returns: whether it was ignored before, as SIGHUP is under `nohup`.

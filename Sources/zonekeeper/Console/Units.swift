@@ -68,11 +68,7 @@ enum Units {
     }
 }
 
-/// Times as commands read and print them.
 enum Times {
-    /// Milliseconds since 1970, now.
-    static var now: Int64 { Int64(Date().timeIntervalSince1970 * 1_000) }
-
     /// The years 1 to 9999, which have a text; beyond, Foundation's is not that of the time.
     private static let written: ClosedRange<Int64> = -62_135_596_800_000...253_402_300_799_999
 

@@ -9,7 +9,6 @@ struct LimitMeasure: Hashable, Sendable {
         case estimated
     }
 
-    /// Requests a second.
     let limit: Double
     let source: Source
     /// The time compared, in seconds: when nodes answered more than the limit throughout.

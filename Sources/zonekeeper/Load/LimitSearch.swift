@@ -10,7 +10,6 @@ import ServiceClient
 /// follows what is offered, the readings differ, and halving goes on.
 struct LimitSearch: Sendable {
     struct Trial: Hashable, Sendable {
-        /// Requests a second.
         var offered: Double
         /// Accepted a second after the beginning of the trial.
         var accepted: Double
@@ -57,7 +56,6 @@ struct LimitSearch: Sendable {
         self.rateMax = rateMax
     }
 
-    /// The rate to offer next; nil when the search is over.
     func next() -> Double? {
         guard trials.count < Self.trialsMax else { return nil }
         if let hint { return hint }
@@ -242,8 +240,7 @@ extension LimitFinder.Found {
         return JSONValue.members([
             "limit": search.limit.map { .number($0) }, "highestAccepted": search.passed.map { .number($0) },
             "lowestRefused": search.failed.map { .number($0) }, "isThrottling": .bool(search.isThrottling),
-            "testerIsLimit": testerIsLimit.map { .string($0) }, "interrupted": .bool(wasInterrupted),
-            "trials": .array(trials),
+            "testerIsLimit": .given(testerIsLimit), "interrupted": .bool(wasInterrupted), "trials": .array(trials),
         ]).serialized()
     }
 }

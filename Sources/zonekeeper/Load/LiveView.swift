@@ -1,6 +1,5 @@
 import Foundation
 
-/// What a live view shows of one moment of a run, as lines of text.
 struct LiveFrame: Sendable {
     let snapshot: LoadSnapshot
     /// Seconds that the run is to take; nil where a number of requests bounds it.
@@ -8,7 +7,6 @@ struct LiveFrame: Sendable {
     /// Requests a second that are expected to be allowed; nil where the nodes' word counts.
     let limit: Double?
 
-    /// The last whole second.
     private var second: LoadTimeline.Second { snapshot.lately.last ?? LoadTimeline.Second() }
 
     /// One line, for a log.
@@ -108,7 +106,6 @@ struct LiveFrame: Sendable {
 /// Shows a run while it goes: a screen that is drawn over on a terminal, else a line now and then.
 struct LiveView: Sendable {
     enum Mode: Hashable, Sendable {
-        /// On standard output, which is a terminal.
         case screen
         /// On standard error, so that what is written to a file or a pipe is the report alone.
         case lines
@@ -140,11 +137,11 @@ struct LiveView: Sendable {
             let lines = frame.lines(width: Self.terminalWidth)
             // Up to the first line of the frame before, and over it line by line: no flicker, and nothing above is
             // lost.
-            Self.write((drawn > 0 ? "\u{1B}[\(drawn)A" : "") + lines.map { "\r\u{1B}[K\($0)\n" }.joined())
+            Console.printPart((drawn > 0 ? "\u{1B}[\(drawn)A" : "") + lines.map { "\r\u{1B}[K\($0)\n" }.joined())
             drawn = lines.count
         }
         // The report comes where the screen was.
-        if drawn > 0 { Self.write("\u{1B}[\(drawn)A\u{1B}[J") }
+        if drawn > 0 { Console.printPart("\u{1B}[\(drawn)A\u{1B}[J") }
     }
 
     private static var terminalWidth: Int {
@@ -152,6 +149,4 @@ struct LiveView: Sendable {
         guard ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col >= 20 else { return 80 }
         return Int(size.ws_col)
     }
-
-    private static func write(_ text: String) { Console.printPart(text) }
 }

@@ -1,6 +1,5 @@
 import Foundation
 
-/// How one request of a run ended.
 enum LoadOutcome: Hashable, Sendable {
     case succeeded
     /// Told to slow down: `THROTTLED`, or status 429. `retryAfter` is in nanoseconds; nil where the answer names no
@@ -136,7 +135,6 @@ struct RateBudget: Hashable, Sendable {
     }
 }
 
-/// Bytes to look for in many texts. It looks at one byte in `count` or so (Horspool 1980).
 struct BytePattern: Hashable, Sendable {
     private let bytes: [UInt8]
     /// For each byte, how far the pattern may move when that byte stands under its end.
@@ -152,7 +150,6 @@ struct BytePattern: Hashable, Sendable {
         self.shifts = shifts
     }
 
-    /// Where the pattern begins for the first time; nil where it is not in the text.
     func firstMatch(in text: UnsafeRawBufferPointer) -> Int? {
         var end = bytes.count - 1
         while end < text.count {

@@ -6,7 +6,6 @@ import NIOPosix
 import NIOSSL
 import ServiceClient
 
-/// A node that load is sent to: the base of its HTTPS URLs.
 struct LoadTarget: Hashable, Sendable {
     let host: String
     let port: Int
@@ -48,7 +47,6 @@ struct LoadTarget: Hashable, Sendable {
         return bytes.dropLast().allSatisfy { $0 == 0 } && bytes.last == 1
     }
 
-    /// All targets of a run.
     /// - Throws: `CommandFailure` when there is none, one cannot be read, or one is not this machine and that was not
     ///   allowed.
     static func parse(_ texts: [String], allowsRemote: Bool) throws(CommandFailure) -> [LoadTarget] {
@@ -102,14 +100,12 @@ struct LoadClient: Sendable {
         http = try ServiceClient.http(authority: authority)
     }
 
-    /// Closes the connections; to be called once, at the end.
     func shutdown() async throws { try await http.shutdown() }
 
     /// Closes a client that was never used.
     func shutdownNow() { try? http.syncShutdown() }
 
     /// Sends a request of the preparation, once.
-    /// - Throws: `CommandFailure` where there is no answer.
     func exchange(
         _ method: HTTPMethod, _ path: String, target: Int = 0, bearer: String? = nil, body: [UInt8] = []
     ) async throws(CommandFailure) -> ServiceResponse {

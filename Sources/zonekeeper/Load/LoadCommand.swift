@@ -179,13 +179,10 @@ struct LoadCommand: AsyncParsableCommand {
         LoadSettings(
             mix: wanted, pace: pace.pace, bound: pace.bound, place: place, recordType: type, records: records,
             connections: limits.findLimit ? pace.openConnectionCount : pace.connectionCount, seed: pace.seed,
-            timeoutSeconds: pace.timeout, nodes: nodes,
-            behaviours: limits.onThrottled, users: users,
+            timeoutSeconds: pace.timeout, nodes: nodes, behaviours: limits.onThrottled, users: users,
             assetBytes: assetSize?.bytes ?? LoadSettings.assetBytesStandard)
     }
 
-    /// - Parameter variables: the environment's; `ZONEKEEPER_WEB_AUTH_TOKEN_FILE` counts where no option names a
-    ///   session, as with other commands.
     func tokens(
         _ resolved: ConnectionSettings, _ variables: [String: String] = ProcessInfo.processInfo.environment
     ) throws -> LoadTokens {
@@ -227,7 +224,6 @@ extension NodePattern: ExpressibleByArgument {
     var defaultValueDescription: String { name }
 }
 
-/// How fast, for how long and over how many connections a run sends.
 struct LoadPaceOptions: ParsableArguments {
     @Option(help: "Open loop: requests a second that are due, such as 500 or 500/s.")
     var rate: LoadRate?
@@ -324,7 +320,6 @@ struct LoadRate: ExpressibleByArgument, Hashable {
 
 extension ArrivalSchedule.Spacing: ExpressibleByArgument {}
 
-/// What a run does about limits.
 struct LoadLimitOptions: ParsableArguments {
     @Option(
         help: "Clients that are told to slow down: ignore, honour or back-off, or shares such as honour:1,ignore:9.")
@@ -344,12 +339,9 @@ struct LoadLimitOptions: ParsableArguments {
             discussion: "More than limit x (time + 1 s) is not: so much a container may save up."))
     var tolerance: LoadTolerance?
 
-    /// How much less than a limit is tolerated where nobody said.
     private static let toleranceDefault = 0.005
-    /// How closely a limit is searched where nobody said.
     private static let searchDefault = 0.02
 
-    /// How closely a limit is searched, as a part of it.
     var searchTolerance: Double { tolerance?.share ?? Self.searchDefault }
 
     @Option(
@@ -375,7 +367,6 @@ struct LoadLimitOptions: ParsableArguments {
         }
     }
 
-    /// What the summary holds the run against.
     var expectation: LoadReport.Expectation {
         LoadReport.Expectation(
             limit: expectLimit?.perSecond ?? limit.map(Double.init),

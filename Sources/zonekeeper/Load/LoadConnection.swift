@@ -44,13 +44,11 @@ final class LoadConnection: ChannelInboundHandler {
     typealias InboundIn = HTTPClientResponsePart
     typealias OutboundOut = HTTPClientRequestPart
 
-    /// Index of the node.
     let target: Int
     /// What is under way on it; nil while it is idle.
     var flight: LoadFlight?
     private weak var engine: LoadEngine?
     private var context: ChannelHandlerContext?
-    /// The answer as far as it came.
     private var answer: HTTPAnswer?
     private(set) var isLost = false
     /// Whether requests can be sent on it: the handshake is over.
@@ -125,7 +123,6 @@ final class LoadConnection: ChannelInboundHandler {
         }
     }
 
-    /// Closes it; what was under way counts as unanswered for the reason.
     func close(_ reason: String) {
         lose(reason)
         context?.close(promise: nil)
@@ -177,7 +174,6 @@ struct LoadConnector: Sendable {
 /// One attempt of a request on its way. Times are nanoseconds since the start.
 struct LoadFlight: Sendable {
     var card: LoadDeck.Card
-    /// Index into the kinds of clients.
     var behaviour: Int
     /// Number of the request, or in a closed loop of the worker that sends it.
     var turn: Int

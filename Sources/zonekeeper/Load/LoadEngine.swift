@@ -70,7 +70,6 @@ final class LoadEngine {
     var now: UInt64 { UInt64(max(0, (NIODeadline.now() - start).nanoseconds)) }
     var isOpenLoop: Bool { schedule != nil }
 
-    /// What the run came to; to be asked for when it is done.
     var result: LoadResult {
         LoadResult(
             measurement: measurement, seconds: Double(ended) / 1_000_000_000, wasInterrupted: wasInterrupted,
@@ -148,7 +147,6 @@ final class LoadEngine {
         }
     }
 
-    /// Nothing is sent any more; what waits for its time is given up.
     private func end() {
         isOver = true
         nextArrival = nil
@@ -292,7 +290,7 @@ extension LoadEngine {
             if outcome == .succeeded { deck.take(body, for: flight.card) }
             return outcome
         }
-        if let budget = answer.budget { measurement.recordBudget(budget) }
+        measurement.budget = answer.budget ?? measurement.budget
         if answer.closes {
             openIfUseful(connection.target)
         } else {
@@ -393,7 +391,6 @@ struct LoadSnapshot: Sendable {
     var notIssued: Int
     /// The last whole seconds, oldest first, at most 60.
     var lately: [LoadTimeline.Second]
-    /// Of all accepted so far.
     var latencies: LatencyHistogram
     /// Most frequent first, at most 6.
     var errors: [(name: String, count: Int)]
@@ -420,7 +417,6 @@ extension LoadEngine {
             budget: measurement.budget)
     }
 
-    /// Closes the connections; to be called once, at the end.
     func close() {
         for connection in Array(connections.values) { connection.close("the run is over") }
     }

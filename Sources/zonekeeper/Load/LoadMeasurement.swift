@@ -64,17 +64,15 @@ struct LoadTally: Sendable {
     /// Times of requests that succeeded. In an open loop they count from when a request was due, so a stall shows in
     /// each request that was due meanwhile.
     private(set) var latencies = LatencyHistogram(digits: .three)
-    /// Times until requests failed.
     private(set) var failureLatencies = LatencyHistogram(digits: .three)
     /// How late the generator itself was: from when a request was due until it was handed to the client.
-    private(set) var lateness = LatencyHistogram(digits: .three)
+    var lateness = LatencyHistogram(digits: .three)
     private(set) var errorsByCode: [String: Int] = [:]
-    /// The reason that the first error of a code gave.
     private(set) var reasonsByCode: [String: String] = [:]
     private(set) var errorsByStatus: [Int: Int] = [:]
     private(set) var errorsByTransport: [String: Int] = [:]
     /// Due, but not sent: as many requests as allowed were under way.
-    private(set) var notIssued = 0
+    var notIssued = 0
     /// Failures that asked the client to slow down.
     private(set) var throttled = 0
 
@@ -102,25 +100,20 @@ struct LoadTally: Sendable {
         failureLatencies.record(nanoseconds)
     }
 
-    mutating func record(lateness nanoseconds: UInt64) { lateness.record(nanoseconds) }
-
-    mutating func countNotIssued() { notIssued += 1 }
 }
 
 /// How exact `retryAfter` was: what became of requests that were sent again exactly when it said.
 struct RetryAfterAccuracy: Sendable {
     /// Of all clients.
     private(set) var refusals = 0
-    /// Refusals that named a time.
     private(set) var refusalsWithTime = 0
-    /// The times that refusals named.
     private(set) var asked = LatencyHistogram()
     /// Retries sent exactly then that were answered, by what the answer was.
     private(set) var accepted = 0
     private(set) var refusedAgain = 0
     private(set) var failed = 0
     /// How late the retries were sent; the tester never sends one early.
-    private(set) var lateness = LatencyHistogram()
+    var lateness = LatencyHistogram()
 
     var answered: Int { accepted + refusedAgain + failed }
 
@@ -133,8 +126,6 @@ struct RetryAfterAccuracy: Sendable {
         refusalsWithTime += 1
         asked.record(retryAfter)
     }
-
-    mutating func recordRetrySent(lateNanoseconds: UInt64) { lateness.record(lateNanoseconds) }
 
     mutating func recordRetry(_ outcome: LoadOutcome) {
         switch outcome {
@@ -160,7 +151,6 @@ struct LoadShare: Sendable {
 
     var attempts: Int { accepted + throttled + failed + unanswered }
 
-    /// The share of requests that were accepted in the end; nil where none ended.
     var acceptedShare: Double? { requests > 0 ? Double(accepted) / Double(requests) : nil }
 
     mutating func record(_ end: LoadAttempt) {
@@ -206,7 +196,7 @@ struct LoadMeasurement: Sendable {
     private(set) var byTarget: [LoadShare]
     private(set) var byOperation: [LoadShare]
     /// What the last answer that spoke of a limit said.
-    private(set) var budget: RateBudget?
+    var budget: RateBudget?
     /// When the first request was sent and the last answer came; nil before.
     private(set) var firstSent: UInt64?
     private(set) var lastAnswer: UInt64?
@@ -214,7 +204,6 @@ struct LoadMeasurement: Sendable {
     private(set) var lastSent: UInt64?
     /// From when an attempt was sent until it was accepted or throttled.
     private(set) var answerTimes = LatencyHistogram()
-    /// How long attempts waited for a connection to be free.
     private(set) var connectionWaits = LatencyHistogram()
     /// Attempts to send, including those that found no connection.
     private(set) var sent = 0
@@ -233,7 +222,7 @@ struct LoadMeasurement: Sendable {
     mutating func recordSubmitted(due: UInt64, now: UInt64, countsLateness: Bool) {
         sent += 1
         timeline.recordSent(at: now)
-        if countsLateness { tally.record(lateness: now - min(due, now)) }
+        if countsLateness { tally.lateness.record(now - min(due, now)) }
     }
 
     /// A connection took an attempt.
@@ -241,7 +230,7 @@ struct LoadMeasurement: Sendable {
     mutating func recordSent(due: UInt64, submitted: UInt64, now: UInt64, isExactRetry: Bool) {
         if firstSent == nil { firstSent = now }
         connectionWaits.record(now - min(submitted, now))
-        if isExactRetry { retryAfter.recordRetrySent(lateNanoseconds: now - min(due, now)) }
+        if isExactRetry { retryAfter.lateness.record(now - min(due, now)) }
     }
 
     mutating func record(_ attempt: LoadAttempt) {
@@ -264,9 +253,7 @@ struct LoadMeasurement: Sendable {
         }
     }
 
-    mutating func recordBudget(_ budget: RateBudget) { self.budget = budget }
-
-    mutating func countNotIssued() { tally.countNotIssued() }
+    mutating func countNotIssued() { tally.notIssued += 1 }
 
     mutating func recordGivenUp(behaviour: Int) {
         givenUp += 1
@@ -327,7 +314,6 @@ struct LoadTimeline: Sendable {
         }
     }
 
-    /// Ends the last second; to be called once, at the end.
     mutating func finish(at nanoseconds: UInt64) {
         _ = reach(nanoseconds)
         close(movingTo: currentSecond)
@@ -344,7 +330,6 @@ struct LoadTimeline: Sendable {
         currentSecond = next
     }
 
-    /// Makes room up to a time.
     private mutating func reach(_ nanoseconds: UInt64) -> Int {
         let index = Int(nanoseconds / Self.second)
         while seconds.count <= index {

@@ -1,6 +1,5 @@
 import Foundation
 
-/// What one request of a run does.
 enum LoadOperation: String, Sendable, CaseIterable {
     case create, update, read, query, sync, transaction
     case kvSet = "kv-set"
@@ -8,13 +7,10 @@ enum LoadOperation: String, Sendable, CaseIterable {
     case assetUpload = "asset-upload"
     case assetDownload = "asset-download"
 
-    /// Whether it works on records that must be there first.
     var needsRecords: Bool { self == .update || self == .read || self == .query }
 
-    /// Whether it works on preferences, which need no record type.
     var isKeyValue: Bool { self == .kvSet || self == .kvGet }
 
-    /// Whether it moves a file, at a URL that the cluster gave for it.
     var isAsset: Bool { self == .assetUpload || self == .assetDownload }
 
     /// The path after `/database/1/...` or `/kv/1/...`; of files, where their URLs come from.
@@ -118,7 +114,6 @@ struct WeightedChoice<Value: Hashable & Sendable>: Hashable, Sendable {
         total = weights.reduce(0, +)
     }
 
-    /// The index of one of the values.
     func draw(_ random: inout LoadRandom) -> Int {
         guard values.count > 1 else { return 0 }
         var point = random.unit() * total

@@ -15,7 +15,6 @@ struct LoadPreparation: Sendable {
 
     private static let batch = Limits.operationsMax
 
-    /// - Throws: `CommandFailure` naming a node that does not answer or is not ready; a retry helps once it is.
     func checkNodes() async throws(CommandFailure) {
         for target in client.targets.indices {
             let status = try await client.exchange(.GET, "/health/ready", target: target).status
@@ -28,7 +27,6 @@ struct LoadPreparation: Sendable {
     }
 
     /// Adds the record type to the schema, makes the users and a session for each, and their zones.
-    /// - Returns: the sessions that the run's requests come from.
     func prepare() async throws(CommandFailure) -> [LoadTokens] {
         guard let administrator = tokens.administrator else {
             throw CommandFailure(

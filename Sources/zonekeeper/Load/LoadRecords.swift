@@ -21,8 +21,7 @@ struct LoadRecords: Sendable {
     }
     private static let words = [
         "agenda", "birch", "copper", "delta", "ember", "fjord", "garnet", "harbor", "island", "juniper", "kestrel",
-        "lantern",
-        "meadow", "nickel", "orchard", "pebble", "quartz", "river", "saddle", "timber",
+        "lantern", "meadow", "nickel", "orchard", "pebble", "quartz", "river", "saddle", "timber",
     ]
 
     private static func padded(_ number: Int, to width: Int) -> String {
@@ -33,7 +32,6 @@ struct LoadRecords: Sendable {
     /// `records/modify` that creates one record under a name that the server chooses.
     func create(_ number: Int) -> [UInt8] { modify([create(number, named: false)]) }
 
-    /// `records/modify` that creates records under their names.
     func create(named numbers: [Int]) -> [UInt8] { modify(numbers.map { create($0, named: true) }) }
 
     /// `records/modify` that creates records which together take about so many bytes.
@@ -95,7 +93,6 @@ struct LoadRecords: Sendable {
         return modify([.members(["operationType": .string("forceReplace"), "record": record])])
     }
 
-    /// `records/lookup` of records with files.
     func assets(_ numbers: [Int]) -> [UInt8] {
         body(["records": .array(numbers.map { .members(["recordName": .string(Self.assetName($0))]) })])
     }
@@ -105,17 +102,15 @@ struct LoadRecords: Sendable {
     /// `changes/zone`: what changed in the zone since a token, at most 50 records.
     func sync(since token: String?) -> [UInt8] {
         let wanted = JSONValue.members([
-            "zoneID": .members(["zoneName": .string(zone)]), "syncToken": token.map { .string($0) },
-            "resultsLimit": .integer(50),
+            "zoneID": ZoneRequests.id(zone), "syncToken": .given(token), "resultsLimit": .integer(50),
         ])
         return JSONValue.members(["zones": .array([wanted])]).serialized()
     }
 
-    /// `records/lookup` by name.
     func lookup(_ numbers: [Int], desiredKeys: [String]? = nil) -> [UInt8] {
         body([
             "records": .array(numbers.map { .members(["recordName": .string(Self.name($0))]) }),
-            "desiredKeys": desiredKeys.map { .array($0.map { .string($0) }) },
+            "desiredKeys": desiredKeys.map { .strings($0) },
         ])
     }
 
@@ -140,13 +135,10 @@ struct LoadRecords: Sendable {
         ])
     }
 
-    /// A body with the zone, where it is not the default one.
     private func body(_ members: KeyValuePairs<String, JSONValue?>) -> [UInt8] {
-        guard case .object(let given) = JSONValue.members(members) else {
-            preconditionFailure("members make an object")
-        }
-        let place = JSONValue.members(["zoneName": .string(zone)])
-        return JSONValue.object(zone == LoadPlace.defaultZone ? given : given + [.init("zoneID", place)]).serialized()
+        var body = JSONValue.members(members).members
+        if zone != LoadPlace.defaultZone { body.append(.init("zoneID", ZoneRequests.id(zone))) }
+        return JSONValue.object(body).serialized()
     }
 
     /// The record type with what the queries need, in CloudKit's schema language.

@@ -30,7 +30,6 @@ struct ReportFile: ExpressibleByArgument, Hashable {
     private var isSpecial: Bool { isSpecialFile(at: path) }
 
     /// Makes the draft and removes it, so that a name that cannot be written is known before the run and not after it.
-    /// - Throws: `CommandFailure` where it cannot be written.
     func check() throws(CommandFailure) {
         let descriptor = open(isSpecial ? path : draft, O_WRONLY | O_CREAT | O_CLOEXEC, 0o644)
         guard descriptor >= 0 else {
@@ -46,7 +45,7 @@ struct ReportFile: ExpressibleByArgument, Hashable {
             switch form {
             case .json: report.json + Array("\n".utf8)
             case .csv: Array(report.csv.utf8)
-            case .html: Array(report.html(date: Times.text(Times.now)).utf8)
+            case .html: Array(report.html(date: Times.text(WallClock.now)).utf8)
             }
         do {
             let isSpecial = isSpecial
@@ -95,12 +94,10 @@ extension LoadReport {
                 "retryAfter": retries, "clients": Self.shares(behaviourShares),
                 "operations": Self.shares(operationShares),
                 "nodes": Self.shares(nodeShares), "tester": testerMembers, "timeline": timeline,
-                "summary": .array(sentences.map { .string($0) }),
+                "summary": .strings(sentences),
             ]),
         ]
-        return JSONValue.object(
-            head.flatMap { part in if case .object(let members) = part { members } else { [JSONValue.Member]() } }
-        ).serialized()
+        return JSONValue.object(head.flatMap(\.members)).serialized()
     }
 
     private var request: JSONValue {
@@ -122,11 +119,9 @@ extension LoadReport {
             "zones": hasRecords ? .count(place.zones.count) : nil,
             "recordType": hasRecords ? .string(settings.recordType) : nil, "users": .count(settings.users),
             "nodePattern": .string(settings.nodes.name),
-            "records": settings.mix.needsRecords ? .count(settings.records) : nil,
-            "targets": .array(targets.map { .string($0) }),
+            "records": settings.mix.needsRecords ? .count(settings.records) : nil, "targets": .strings(targets),
         ])
-        guard case .object(let first) = pace, case .object(let second) = rest else { return rest }
-        return .object([JSONValue.Member("operation", .string(settings.mix.name))] + first + second)
+        return .object([JSONValue.Member("operation", .string(settings.mix.name))] + pace.members + rest.members)
     }
 
     private var figures: JSONValue {
@@ -173,13 +168,12 @@ extension LoadReport {
                     "begin": .number(limit.begin), "seconds": .number(limit.seconds),
                     "isWholeRun": .bool(limit.isWholeRun), "offered": .count(limit.sent),
                     "accepted": .count(limit.accepted), "allowed": .number(limit.allowed),
-                    "allowedMax": .number(limit.allowedMax),
-                    "acceptedOfAllowed": .number(limit.ratio),
+                    "allowedMax": .number(limit.allowedMax), "acceptedOfAllowed": .number(limit.ratio),
                     "acceptedInOneSecondMax": limit.acceptedInOneSecondMax.map { .count($0) },
                     "acceptedInTenSecondsMax": limit.acceptedInTenSecondsMax.map { .count($0) },
                 ])
             }, "verdict": verdict.map { .string($0.kind.rawValue) },
-            "verdictReason": verdict?.reason.map { .string($0) },
+            "verdictReason": .given(verdict?.reason),
         ])
     }
 
@@ -234,9 +228,6 @@ extension LoadReport {
 
 extension LoadReport.Latency {
     fileprivate var json: JSONValue {
-        .members([
-            "count": .count(count), "p50": .number(p50), "p90": .number(p90), "p99": .number(p99),
-            "p99.9": .number(p999), "max": .number(max), "mean": .number(mean),
-        ])
+        .object([.init("count", .count(count))] + zip(Self.names, values).map { .init($0, .number($1)) })
     }
 }

@@ -3,21 +3,20 @@ import WebServices
 
 extension LoadReport {
     /// The report as one page that needs nothing else: no script, no network.
-    /// - Parameter date: when the run was made, as people read it.
     func html(date: String) -> String {
         let title = "\(settings.mix.name) on \(settings.place.container)"
         return """
             <!doctype html>
             <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
             <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-            <title>Load: \(HTML.escape(title))</title>
+            <title>Load: \(title.escapedForHTML)</title>
             <style>\(Self.style)</style></head><body><main>
-            <h1>\(HTML.escape(title))</h1>
-            <p class="sub">\(HTML.escape(headline)) · \(HTML.escape(date))</p>
+            <h1>\(title.escapedForHTML)</h1>
+            <p class="sub">\(headline.escapedForHTML) · \(date.escapedForHTML)</p>
             \(badge)
             <div class="cards">\(cards.joined())</div>
             <h2>Findings</h2>
-            <ul>\(sentences.map { "<li>\(HTML.escape($0))</li>" }.joined(separator: "\n"))</ul>
+            <ul>\(sentences.map { "<li>\($0.escapedForHTML)</li>" }.joined(separator: "\n"))</ul>
             <h2>Over time</h2>
             \(charts.map(\.svg).joined(separator: "\n"))
             \(tables.joined(separator: "\n"))
@@ -39,12 +38,11 @@ extension LoadReport {
 
     private var cards: [String] {
         func card(_ value: String, _ name: String) -> String {
-            "<div class=\"card\"><b>\(HTML.escape(value))</b><span>\(HTML.escape(name))</span></div>"
+            "<div class=\"card\"><b>\(value.escapedForHTML)</b><span>\(name.escapedForHTML)</span></div>"
         }
         var cards = [
             card(String(operationsPerSecond, digits: 1) + "/s", "accepted"),
-            card(String(sentPerSecond, digits: 1) + "/s", "offered"),
-            card("\(throttled)", "throttled"),
+            card(String(sentPerSecond, digits: 1) + "/s", "offered"), card("\(throttled)", "throttled"),
             card("\(failed - throttled + unanswered)", "failed otherwise"),
             card(latency.map { String(time: $0.p50) } ?? "-", "median"),
             card(latency.map { String(time: $0.p99) } ?? "-", "99th percentile"),
@@ -66,8 +64,7 @@ extension LoadReport {
             .init(name: "throttled", style: "c2", values: seconds.map { Double($0.throttled) }),
         ]
         if failed - throttled + unanswered > 0 {
-            rates.append(
-                .init(name: "failed", style: "c3", values: seconds.map { Double($0.failed + $0.unanswered) }))
+            rates.append(.init(name: "failed", style: "c3", values: seconds.map { Double($0.failed + $0.unanswered) }))
         }
         var charts = [LineChart(title: "Requests", unit: "a second", lines: rates)]
         if let limit {
@@ -95,9 +92,7 @@ extension LoadReport {
         let latencies = latencies.map { name, latency in
             [name] + latency.values.map { String(milliseconds: $0) } + ["\(latency.count)"]
         }
-        tables.append(
-            "<h2>Latency, milliseconds</h2>"
-                + HTML.table(["", "p50", "p90", "p99", "p99.9", "max", "mean", "count"], latencies))
+        tables.append("<h2>Latency, milliseconds</h2>" + HTML.table([""] + Latency.names + ["count"], latencies))
         for (name, shares) in [("Clients", behaviourShares), ("Operations", operationShares), ("Nodes", nodeShares)] {
             tables.append("<h2>\(name)</h2>" + shareTable(shares))
         }
@@ -148,7 +143,6 @@ extension LoadReport {
 
 /// A chart of values over the seconds of a run, as SVG inside a page: no script, no font, no network.
 struct LineChart: Sendable {
-    /// One line. `values` has one for each second; nil leaves a gap.
     struct Line: Sendable {
         var name: String
         /// The CSS class that gives it its colour: `c1` to `c4`, or `rule` for a dashed line.
@@ -173,9 +167,9 @@ struct LineChart: Sendable {
         let seconds = lines.map(\.values.count).max() ?? 0
         let top = Self.axisTop(lines.flatMap(\.values).compactMap(\.self).max() ?? 0)
         var parts = [
-            "<figure><figcaption>\(HTML.escape(title)) <span class=\"unit\">\(HTML.escape(unit))</span></figcaption>",
+            "<figure><figcaption>\(title.escapedForHTML) <span class=\"unit\">\(unit.escapedForHTML)</span></figcaption>",
             "<svg viewBox=\"0 0 \(Int(Self.width)) \(Int(Self.height))\" role=\"img\" "
-                + "aria-label=\"\(HTML.escape(title))\">",
+                + "aria-label=\"\(title.escapedForHTML)\">",
         ]
         for step in 0...4 {
             let value = top * Double(step) / 4
@@ -228,7 +222,7 @@ struct LineChart: Sendable {
 
     private static func legend(_ line: Line) -> String {
         "<span><svg class=\"key\" viewBox=\"0 0 18 8\"><path class=\"\(line.style)\" d=\"M1 "
-            + "4h16\"/></svg>\(HTML.escape(line.name))</span>"
+            + "4h16\"/></svg>\(line.name.escapedForHTML)</span>"
     }
 
     private static func x(_ second: Double, of seconds: Int) -> String {
@@ -258,7 +252,6 @@ struct LineChart: Sendable {
         return String(value / unit, digits: digits ?? 3) + (unit > 1 ? "k" : "")
     }
 
-    /// At most eight marks at round seconds, from 0.
     private static func ticks(_ seconds: Int) -> [Int] {
         let step =
             [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1_800, 3_600, 7_200, 14_400].first { seconds / $0 <= 8 } ?? 86_400
@@ -267,12 +260,10 @@ struct LineChart: Sendable {
 }
 
 enum HTML {
-    static func escape(_ text: String) -> String { text.escapedForHTML }
-
     /// A table; cells are escaped. The first column is text, the others are numbers.
     static func table(_ headings: [String], _ rows: [[String]]) -> String {
         func row(_ cells: [String], _ tag: String) -> String {
-            "<tr>" + cells.map { "<\(tag)>\(escape($0))</\(tag)>" }.joined() + "</tr>"
+            "<tr>" + cells.map { "<\(tag)>\($0.escapedForHTML)</\(tag)>" }.joined() + "</tr>"
         }
         return "<div class=\"wide\"><table><thead>\(row(headings, "th"))</thead><tbody>"
             + rows.map { row($0, "td") }.joined(separator: "\n") + "</tbody></table></div>"

@@ -1,34 +1,23 @@
 import Foundation
 import RecordModel
 
-/// What a run comes to, with all arithmetic done.
 struct LoadReport: Sendable {
-    /// Percentiles of one histogram, in milliseconds.
+    /// Percentiles of one histogram and its mean, in milliseconds.
     struct Latency: Hashable, Sendable {
-        let count: Int
-        let p50: Double
-        let p90: Double
-        let p99: Double
-        let p999: Double
-        let max: Double
-        let mean: Double
+        static let names = ["p50", "p90", "p99", "p99.9", "max", "mean"]
 
-        /// In the order of the reports' columns.
-        var values: [Double] { [p50, p90, p99, p999, max, mean] }
+        let count: Int
+        let values: [Double]
+
+        var p50: Double { values[0] }
+        var p99: Double { values[2] }
 
         /// - Returns: nil when nothing was measured.
         init?(_ histogram: LatencyHistogram) {
             guard histogram.count > 0 else { return nil }
-            func milliseconds(_ percentile: Double) -> Double {
-                Double(histogram.nanoseconds(atPercentile: percentile)) / 1_000_000
-            }
             count = histogram.count
-            p50 = milliseconds(50)
-            p90 = milliseconds(90)
-            p99 = milliseconds(99)
-            p999 = milliseconds(99.9)
-            max = milliseconds(100)
-            mean = histogram.meanMilliseconds
+            let percentiles = [50, 90, 99, 99.9, 100].compactMap(histogram.milliseconds(atPercentile:))
+            values = percentiles + [histogram.meanMilliseconds]
         }
     }
 
@@ -38,7 +27,6 @@ struct LoadReport: Sendable {
         case unknown(String)
     }
 
-    /// What a limit is held against.
     struct Expectation: Hashable, Sendable {
         /// Requests a second that were typed; nil where the nodes' own word counts.
         var limit: Double?
@@ -65,9 +53,7 @@ struct LoadReport: Sendable {
     /// User and system time that the load command as a whole took.
     let generatorCPUSeconds: Double
     let tester: TesterShare
-    /// nil where no limit was reached.
     let limit: LimitMeasure?
-    /// nil where nothing was expected.
     let verdict: LimitVerdict?
 
     var succeeded: Int { measurement.tally.succeeded }
@@ -112,19 +98,16 @@ struct LoadReport: Sendable {
         let hasBoth = settings.mix.hasRecords && settings.mix.hasKeyValues
         limit = hasBoth ? nil : LimitMeasure(result.measurement, limit: expectation.limit)
         if let expected = expectation.limit, let tolerance = expectation.tolerance {
-            verdict = LimitVerdict(
-                limit, limit: expected, tolerance: tolerance, testerIsLimit: tester.limitReason)
+            verdict = LimitVerdict(limit, limit: expected, tolerance: tolerance, testerIsLimit: tester.limitReason)
         } else {
             verdict = nil
         }
     }
 
-    /// Successes a second.
     var operationsPerSecond: Double { seconds > 0 ? Double(succeeded) / seconds : 0 }
 
     var sentPerSecond: Double { seconds > 0 ? Double(measurement.sent) / seconds : 0 }
 
-    /// What the run says about a limit, in sentences.
     var sentences: [String] { LoadFindings(report: self).sentences }
 
     /// Bytes of files a second that were sent or fetched; nil where the run had none.
@@ -153,7 +136,7 @@ struct LoadReport: Sendable {
 extension LoadReport {
     var text: String {
         var lines = [headline, counts, ""]
-        var table = Table("milliseconds", "p50", "p90", "p99", "p99.9", "max", "mean", "count")
+        var table = Table(headings: ["milliseconds"] + Latency.names + ["count"])
         for (name, latency) in latencies {
             let cells = latency.values.map { String($0, digits: 3) } + ["\(latency.count)"]
             table.add([name == "corrected" ? "corrected*" : name] + cells)
@@ -167,7 +150,6 @@ extension LoadReport {
         return lines.joined(separator: "\n")
     }
 
-    /// What was measured, by name.
     var latencies: [(name: String, latency: Latency)] {
         [
             (isOpen ? "since due" : "answered in", latency), ("corrected", correctedLatency),
@@ -175,7 +157,6 @@ extension LoadReport {
         ].compactMap { name, latency in latency.map { (name, $0) } }
     }
 
-    /// What each kind of client, operation and node got, where there is more than one.
     private var shareLines: [String] {
         let groups = [behaviourShares, operationShares, nodeShares].filter { $0.count > 1 }
         guard !groups.isEmpty else { return [] }
@@ -249,8 +230,7 @@ extension LoadReport {
             table.add(
                 [
                     nodes == 1 ? "1 node" : "\(nodes) nodes together", cell(cost.logSyncs, 1),
-                    cell(cost.logBytesWritten, 0),
-                    cell(cost.cpuSeconds, 3),
+                    cell(cost.logBytesWritten, 0), cell(cost.cpuSeconds, 3),
                 ])
         case .unknown(let reason): notes.append("what the nodes spent is not known: \(reason)")
         }
@@ -259,7 +239,6 @@ extension LoadReport {
     }
 }
 
-/// Numbers as reports write them.
 extension String {
     init(_ value: Double, digits: Int) { self = String(format: "%.\(digits)f", value) }
 
@@ -296,5 +275,123 @@ extension String {
             return
         }
         self = String(value, digits: value < 10 ? 2 : value < 100 ? 1 : 0)
+    }
+}
+
+/// What a run says about a limit, in sentences: the summary of the terminal and of the HTML report.
+struct LoadFindings {
+    let report: LoadReport
+
+    /// Where the limit is, how exactly it was kept, how true `retryAfter` was, and what each kind of client got.
+    var sentences: [String] { limitSentences + retrySentences + clientSentences + testerSentences }
+
+    private var limitSentences: [String] {
+        guard let limit = report.limit else {
+            let text: String =
+                if report.throttled > 0, report.settings.mix.hasRecords, report.settings.mix.hasKeyValues {
+                    "Requests were refused; records and preferences have a limit each, so their sum is not judged."
+                } else if report.throttled > 0 {
+                    "Requests were refused, but in no whole second did nodes answer more than the limit: too little "
+                        + "to judge it."
+                } else {
+                    "No limit was reached: nothing was refused at \(String(report.sentPerSecond, digits: 1)) requests a "
+                        + "second."
+                }
+            return [text] + verdictSentence
+        }
+        let name =
+            switch limit.source {
+            case .given: "given"
+            case .announced: "as the nodes announce it"
+            case .estimated: "estimated from what was accepted, as nobody said it"
+            }
+        let span =
+            limit.isWholeRun ? "in the whole run" : "from second \(Int(limit.begin)) on, while nodes answered more"
+        var lines = [
+            "The limit is \(String(short: limit.limit)) requests a second (\(name)); "
+                + "\(String(short: Double(limit.sent) / limit.seconds))/s were offered.",
+            "Accepted \(span): \(limit.accepted) in \(String(limit.seconds, digits: 2)) s; limit x time is "
+                + "\(String(limit.allowed, digits: 1)) (\(String(off: (limit.ratio - 1) * 100))), limit x (time + 1 s) "
+                + "\(String(limit.allowedMax, digits: 1)).",
+        ]
+        var bursts: [String] = []
+        if let most = limit.acceptedInOneSecondMax { bursts.append("\(most) in any second") }
+        if let most = limit.acceptedInTenSecondsMax { bursts.append("\(most) in any ten") }
+        if !bursts.isEmpty {
+            lines.append(
+                "At most \(bursts.joined(separator: ", ")) were accepted, counted from tenth to tenth of a second.")
+        }
+        return lines + verdictSentence
+    }
+
+    private var verdictSentence: [String] {
+        guard let verdict = report.verdict else { return [] }
+        let reason = verdict.reason.map { ": \($0)" } ?? ""
+        return switch verdict.kind {
+        case .kept: ["The limit was kept."]
+        case .missed: ["The limit was NOT kept\(reason)."]
+        case .unknown: ["Whether the limit was kept is not known\(reason)."]
+        }
+    }
+
+    private var retrySentences: [String] {
+        let retryAfter = report.retryAfter
+        guard retryAfter.refusals > 0 else { return [] }
+        let times =
+            "retryAfter came with \(retryAfter.refusalsWithTime) of \(retryAfter.refusals) refusals"
+            + (retryAfter.refusalsWithTime > 0
+                ? ": \(String(time: retryAfter.asked.milliseconds(atPercentile: 50))) in the median, "
+                    + "\(String(time: retryAfter.asked.milliseconds(atPercentile: 100))) at most." : ".")
+        guard let share = retryAfter.share else {
+            return [times, "How true it is was not tried: --on-throttled honour sends again exactly then."]
+        }
+        let again =
+            "\(retryAfter.accepted) of \(retryAfter.accepted + retryAfter.refusedAgain) retries sent exactly then "
+            + "were accepted"
+        let late =
+            retryAfter.lateness.milliseconds(atPercentile: 50).map {
+                ", sent \(String(milliseconds: $0)) ms after that moment in the median"
+            } ?? ""
+        return [times, "\(again): \(String(percent: (share * 1_000).rounded() / 1_000)) true\(late)."]
+    }
+
+    private var clientSentences: [String] {
+        guard report.retryAfter.refusals > 0 else { return [] }
+        return report.behaviourShares.compactMap { name, share in
+            guard let part = share.acceptedShare else { return nil }
+            let who: String =
+                switch name {
+                case ThrottleBehaviour.ignore.rawValue: "Clients that ignore it"
+                case ThrottleBehaviour.honour.rawValue: "Clients that honour it"
+                default: "Clients that back off by themselves"
+                }
+            var line =
+                "\(who) got \(share.accepted) of \(share.requests) requests through "
+                + "(\(String(percent: (part * 1_000).rounded() / 1_000))) with \(share.attempts) attempts"
+            if name != ThrottleBehaviour.ignore.rawValue, let wait = share.waits.milliseconds(atPercentile: 50) {
+                line += ", after \(String(time: wait)) in the median"
+            }
+            return line + "."
+        }
+    }
+
+    private var testerSentences: [String] {
+        let tester = report.tester
+        var lines: [String] = []
+        if let reason = tester.limitReason {
+            lines.append(reason)
+        } else if let capacity = tester.capacityPerSecond, report.seconds > 0 {
+            let times = capacity / max(0.001, answeredPerSecond)
+            lines.append(
+                "The tester was busy for \(String(percent: (tester.busyShare * 1_000).rounded() / 1_000)) of the time; "
+                    + "at that cost it could count \(String(short: capacity.rounded())) answers a second, "
+                    + "\(String(short: times)) times what came")
+        }
+        lines += [tester.connectionReason, tester.machineNote].compactMap(\.self)
+        return lines.map { $0.prefix(1).uppercased() + $0.dropFirst() + "." }
+    }
+
+    private var answeredPerSecond: Double {
+        report.seconds > 0 ? Double(report.succeeded + report.failed) / report.seconds : 0
     }
 }

@@ -14,7 +14,6 @@ struct LoadBodies: Sendable {
     let operation: LoadOperation
     let ring: [LoadBody]
 
-    /// Keys of preferences; a store has at most 1,024.
     static let keys = 1_000
     /// Enough that no cache of answers would pay, few enough to be made in a moment.
     private static let ringMax = 8_192
@@ -93,7 +92,6 @@ struct LoadRequest: Sendable {
 struct LoadDeck: Sendable {
     /// A request that was drawn; it can be repeated as it is.
     struct Card: Sendable {
-        /// Indices into the operations of the mix, the users, the zones and the operation's ring.
         var operation: Int
         var user: Int
         var zone: Int
@@ -187,7 +185,6 @@ struct LoadFiles: Sendable {
     let size: Int
     private let seed: UInt64
     private let bytes: ByteBuffer
-    /// By user.
     private let uploadPaths: [[String]]
     private let downloadPaths: [[String]]
 
@@ -210,7 +207,6 @@ struct LoadFiles: Sendable {
         self.bytes = bytes
     }
 
-    /// A file; the same for the same number.
     func file(_ number: Int) -> ByteBuffer {
         guard size >= Self.headBytes else { return bytes }
         var bytes = bytes
@@ -219,9 +215,7 @@ struct LoadFiles: Sendable {
         return bytes
     }
 
-    fileprivate func request(
-        _ operation: LoadOperation, head: HTTPRequestHead, user: Int, number: Int
-    ) -> LoadRequest {
+    fileprivate func request(_ operation: LoadOperation, head: HTTPRequestHead, user: Int, number: Int) -> LoadRequest {
         var head = head
         let paths = operation == .assetUpload ? uploadPaths[user] : downloadPaths[user]
         head.uri = paths.isEmpty ? head.uri : paths[number % paths.count]

@@ -116,8 +116,6 @@ struct Calibration: Sendable {
     let latencyP50Milliseconds: Double
     let latencyP99Milliseconds: Double
 
-    /// Runs a closed loop of the run's own requests against a null server.
-    /// - Parameter seconds: how long.
     static func measure(_ settings: LoadSettings, seconds: Double, stop: LoadStop) async throws -> Calibration {
         let server = try await NullServer.start()
         do {

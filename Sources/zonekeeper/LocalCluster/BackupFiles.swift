@@ -28,7 +28,6 @@ struct BackupManifest: Hashable, Sendable {
     /// Sorted by path.
     var files: [File]
 
-    /// The file's text, one line a backed-up file.
     var serialized: [UInt8] {
         let head = JSONValue.members([
             "format": .integer(Self.currentFormat), "cluster": .string(cluster),
@@ -53,7 +52,6 @@ struct BackupManifest: Hashable, Sendable {
         self.files = files.sorted { $0.path < $1.path }
     }
 
-    /// - Throws: `CommandFailure` if the text is no manifest, or one of another format.
     init(parsing bytes: [UInt8]) throws(CommandFailure) {
         let json: JSONValue
         do throws(JSONError) { json = try JSONParser.parse(bytes) } catch {
@@ -96,19 +94,15 @@ struct BackupManifest: Hashable, Sendable {
     }
 }
 
-/// Copies files and sums them up, in pieces, so that memory does not depend on their size.
 enum FileCopy {
     private static let pieceBytes = 1 << 20
 
-    /// A file's length and SHA-256.
     struct Sum: Hashable, Sendable {
         var size: Int64
         var sha256: String
     }
 
     /// Copies a file; the copy is synced on return, its name is not.
-    /// - Parameter onPiece: told how many bytes were copied.
-    /// - Returns: what was copied.
     /// - Throws: `DiskError`, with `EEXIST` if the target is there.
     static func copy(
         from source: String, to target: String, mode: mode_t, onPiece: (Int) -> Void
@@ -117,19 +111,14 @@ enum FileCopy {
         guard output >= 0 else { throw DiskError(operation: "open", path: target, code: errno) }
         defer { close(output) }
         let sum = try read(source) { (piece) throws(DiskError) in
-            var rest = piece[...]
-            while !rest.isEmpty {
-                let count = rest.withUnsafeBytes { write(output, $0.baseAddress, $0.count) }
-                guard count > 0 else { throw DiskError(operation: "write", path: target, code: errno) }
-                rest = rest.dropFirst(count)
-            }
+            let code = piece.withUnsafeBytes { writeAll($0, to: output) }
+            guard code == 0 else { throw DiskError(operation: "write", path: target, code: code) }
             onPiece(piece.count)
         }
         guard fsync(output) == 0 else { throw DiskError(operation: "fsync", path: target, code: errno) }
         return sum
     }
 
-    /// Reads a file to its end.
     static func sum(of path: String, onPiece: (Int) -> Void) throws(DiskError) -> Sum {
         try read(path) { (piece) throws(DiskError) in onPiece(piece.count) }
     }
@@ -153,7 +142,6 @@ enum FileCopy {
 enum NodeFiles {
     /// Relative to the folder, sorted. Left out: the lock, snapshots on their way, and SQLite's shared memory, which
     /// SQLite makes again.
-    /// - Throws: `DiskError` if a folder cannot be listed.
     static func list(in folder: String) throws(DiskError) -> [String] {
         var files = try listFolder(at: folder).filter {
             ["node.json", "peers.json"].contains($0) || isDatabase($0, prefix: "directory.sqlite")
@@ -185,7 +173,6 @@ enum NodeFiles {
     }
 
     /// Keeps a stopped node's folder from being used.
-    /// - Throws: `CommandFailure` if the node runs, or its data are not here.
     static func lock(_ folder: String, node: UInt64) throws(CommandFailure) -> FolderLock {
         guard Paths.exists(folder + "/node.json") else {
             throw CommandFailure(
@@ -201,7 +188,6 @@ enum NodeFiles {
     }
 }
 
-/// Shows how many of how many bytes are done.
 struct ByteProgress {
     var verb: String
     var total: Int64

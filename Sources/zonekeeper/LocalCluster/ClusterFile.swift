@@ -9,7 +9,6 @@ import RecordModel
 /// `data` is relative to the file's folder; it, `shards` and `replicas` may be left out. Keys that are not known are
 /// refused.
 struct ClusterFile: Hashable, Sendable {
-    /// One node: where it is and its two ports.
     struct Node: Hashable, Sendable {
         var id: UInt64
         /// Where it listens, and where the others and clients reach it.
@@ -42,36 +41,23 @@ struct ClusterFile: Hashable, Sendable {
     static let defaultReplicas = 3
 
     /// What a store of one node is without a configuration file.
-    static func single(
-        data: String, host: String? = nil, clientPort: Int? = nil, peerPort: Int? = nil
-    ) -> ClusterFile {
+    static func single(data: String, host: String? = nil, clientPort: Int? = nil, peerPort: Int? = nil) -> ClusterFile {
         let node = Node(
             id: 1, host: host ?? "127.0.0.1", clientPort: clientPort ?? 24_000, peerPort: peerPort ?? 24_100)
         return ClusterFile(name: "single", data: data, shards: defaultShards, replicas: 1, nodes: [node])
     }
 }
 
-/// What is wrong with a configuration file, and where.
-struct ClusterFileError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The key, such as `nodes[1].peerPort`, or the place in the text, such as `line 3, column 14`.
-    var place: String
-    var problem: String
-
-    init(_ place: String, _ problem: String) {
-        self.place = place
-        self.problem = problem
-    }
-
-    var description: String { "\(place): \(problem)" }
-}
+/// - Parameter place: the key, such as `nodes[1].peerPort`, or the place in the text, such as `line 3, column 14`.
+private func wrong(_ place: String, _ problem: String) -> CommandFailure { CommandFailure("\(place): \(problem)") }
 
 extension ClusterFile {
     /// Reads and checks a file's text.
-    /// - Throws: `ClusterFileError` with the line and column of what is no JSON, or the key at fault.
-    init(json bytes: [UInt8]) throws(ClusterFileError) {
+    /// - Throws: `CommandFailure` with the line and column of what is no JSON, or the key at fault.
+    init(json bytes: [UInt8]) throws(CommandFailure) {
         let json = try Result { () throws(JSONError) in try JSONParser.parse(bytes) }
             .mapError {
-                ClusterFileError(Self.place(of: $0.position, in: bytes), "expected \($0.expected), found \($0.found)")
+                wrong(Self.place(of: $0.position, in: bytes), "expected \($0.expected), found \($0.found)")
             }.get()
         let file = try ConfigObject(json, path: "", keys: ["name", "data", "shards", "replicas", "nodes"])
         name = try file.string("name")
@@ -93,36 +79,36 @@ extension ClusterFile {
         return "line \(line), column \(column)"
     }
 
-    private func check() throws(ClusterFileError) {
+    private func check() throws(CommandFailure) {
         let isPlain = name.utf8.allSatisfy { $0.isASCIILetterOrDigit || "-_.".utf8.contains($0) }
         guard isPlain, (1...64).contains(name.utf8.count) else {
-            throw ClusterFileError("name", "1 to 64 letters, digits, dots, hyphens and underscores are expected")
+            throw wrong("name", "1 to 64 letters, digits, dots, hyphens and underscores are expected")
         }
         guard !data.isEmpty else {
-            throw ClusterFileError("data", "is empty; name a folder, such as \".zonekeeper/dev\"")
+            throw wrong("data", "is empty; name a folder, such as \".zonekeeper/dev\"")
         }
         guard replicas % 2 == 1 else {
-            throw ClusterFileError(
+            throw wrong(
                 "replicas",
                 "\(replicas) is even: an odd number is expected, as one more replica would not survive one more loss")
         }
         guard (1...64).contains(nodes.count) else {
-            throw ClusterFileError("nodes", "1 to 64 nodes are expected, there are \(nodes.count)")
+            throw wrong("nodes", "1 to 64 nodes are expected, there are \(nodes.count)")
         }
         try checkUnique()
     }
 
-    private func checkUnique() throws(ClusterFileError) {
+    private func checkUnique() throws(CommandFailure) {
         var ids: [UInt64: Int] = [:]
         var ports: [String: String] = [:]
         for (index, node) in nodes.enumerated() {
             if let other = ids.updateValue(index, forKey: node.id) {
-                throw ClusterFileError("nodes[\(index)].id", "\(node.id) is the id of nodes[\(other)] too")
+                throw wrong("nodes[\(index)].id", "\(node.id) is the id of nodes[\(other)] too")
             }
             for (key, port) in [("clientPort", node.clientPort), ("peerPort", node.peerPort)] {
                 let place = "nodes[\(index)].\(key)"
                 if let other = ports.updateValue(place, forKey: "\(node.host)/\(port)") {
-                    throw ClusterFileError(place, "\(port) on \(node.host) is \(other) too")
+                    throw wrong(place, "\(port) on \(node.host) is \(other) too")
                 }
             }
         }
@@ -130,15 +116,15 @@ extension ClusterFile {
 }
 
 extension ClusterFile.Node {
-    fileprivate init(_ json: JSONValue, path: String) throws(ClusterFileError) {
+    fileprivate init(_ json: JSONValue, path: String) throws(CommandFailure) {
         let node = try ConfigObject(json, path: path, keys: ["id", "host", "clientPort", "peerPort"])
         id = UInt64(try node.integer("id", in: 1...65_535))
         host = try node.string("host")
         guard !host.isEmpty, !host.contains(where: { $0.isWhitespace || "/[]@".contains($0) }) else {
-            throw ClusterFileError("\(path).host", "a DNS name or an IP address is expected, without a port")
+            throw wrong("\(path).host", "a DNS name or an IP address is expected, without a port")
         }
         guard !Self.isWildcard(host) else {
-            throw ClusterFileError(
+            throw wrong(
                 "\(path).host", "'\(host)' is where a node listens (`serve --host`), not where the others reach it")
         }
         clientPort = try node.integer("clientPort", in: 1...65_535)
@@ -151,50 +137,49 @@ private struct ConfigObject {
     private let json: JSONValue
     private let path: String
 
-    init(_ json: JSONValue, path: String, keys: [String]) throws(ClusterFileError) {
+    init(_ json: JSONValue, path: String, keys: [String]) throws(CommandFailure) {
         guard case .object(let members) = json else {
-            throw ClusterFileError(path.isEmpty ? "the file" : path, "an object is expected, not \(json.kind)")
+            throw wrong(path.isEmpty ? "the file" : path, "an object is expected, not \(json.kind)")
         }
         self.json = json
         self.path = path
         for member in members where !keys.contains(member.key) {
-            throw ClusterFileError(
-                place(member.key), "is not a key that is known here; there are \(keys.joined(separator: ", "))")
+            throw wrong(place(member.key), "is not a key that is known here; there are \(keys.joined(separator: ", "))")
         }
     }
 
     private func place(_ key: String) -> String { path.isEmpty ? key : "\(path).\(key)" }
 
-    func string(_ key: String, default fallback: String? = nil) throws(ClusterFileError) -> String {
+    func string(_ key: String, default fallback: String? = nil) throws(CommandFailure) -> String {
         guard let value = json[key] else {
             if let fallback { return fallback }
-            throw ClusterFileError(place(key), "is missing")
+            throw wrong(place(key), "is missing")
         }
         guard let text = value.string else {
-            throw ClusterFileError(place(key), "a string is expected, not \(value.kind)")
+            throw wrong(place(key), "a string is expected, not \(value.kind)")
         }
         return text
     }
 
     func integer(
         _ key: String, in range: ClosedRange<Int>, default fallback: Int? = nil
-    ) throws(ClusterFileError) -> Int {
+    ) throws(CommandFailure) -> Int {
         guard let value = json[key] else {
             if let fallback { return fallback }
-            throw ClusterFileError(place(key), "is missing")
+            throw wrong(place(key), "is missing")
         }
         guard case .integer(let number) = value, let number = Int(exactly: number), range.contains(number) else {
             let found = if case .integer(let number) = value { "\(number)" } else { value.kind }
-            throw ClusterFileError(
+            throw wrong(
                 place(key), "a whole number of \(range.lowerBound) to \(range.upperBound) is expected, not \(found)")
         }
         return number
     }
 
-    func array(_ key: String) throws(ClusterFileError) -> [JSONValue] {
-        guard let value = json[key] else { throw ClusterFileError(place(key), "is missing") }
+    func array(_ key: String) throws(CommandFailure) -> [JSONValue] {
+        guard let value = json[key] else { throw wrong(place(key), "is missing") }
         guard let members = value.array else {
-            throw ClusterFileError(place(key), "an array is expected, not \(value.kind)")
+            throw wrong(place(key), "an array is expected, not \(value.kind)")
         }
         return members
     }

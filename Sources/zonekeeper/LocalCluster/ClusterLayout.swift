@@ -39,7 +39,7 @@ struct ClusterLayout: Sendable {
     static func read(_ path: String) throws(CommandFailure) -> ClusterLayout {
         let bytes = try Result { () throws(DiskError) in try readWholeFile(at: path) }
             .mapError { CommandFailure("the configuration file \(path) cannot be read: \($0.reason)") }.get()
-        do throws(ClusterFileError) {
+        do throws(CommandFailure) {
             return ClusterLayout(file: try ClusterFile(json: bytes), path: path)
         } catch {
             throw CommandFailure("\(path): \(error)")
@@ -135,8 +135,6 @@ enum CertificateMaking {
 
 /// The file with the administrator's token: 32 random bytes as hexadecimal digits, for its owner's eyes only.
 enum AdministratorSecret {
-    /// Makes the file if it is not there.
-    /// - Returns: whether it was made.
     @discardableResult
     static func makeIfMissing(at path: String) throws(CommandFailure) -> Bool {
         do {
@@ -146,7 +144,6 @@ enum AdministratorSecret {
         }
     }
 
-    /// The token in a file.
     static func read(_ path: String) throws -> String {
         let secret = try SecretFile.read(path)
         guard secret.utf8.count >= 32 else {
@@ -156,7 +153,6 @@ enum AdministratorSecret {
     }
 }
 
-/// Text that nobody can guess.
 enum RandomText {
     static func hex(bytes count: Int) -> String {
         Hex.encode((0..<count).map { _ in UInt8.random(in: 0 ... .max) })

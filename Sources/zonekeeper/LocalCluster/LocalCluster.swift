@@ -3,14 +3,12 @@ import Foundation
 import RecordModel
 import ServiceClient
 
-/// The nodes of a configuration, as processes of this machine.
 struct LocalCluster {
     var layout: ClusterLayout
 
     private var processes: [NodeProcess] { layout.file.nodes.map { NodeProcess(node: $0, layout: layout) } }
 
     /// Starts the nodes that do not run, once all their ports are found to be free.
-    /// - Returns: the processes started, by node id.
     func startMissing() throws(CommandFailure) -> [UInt64: Int32] {
         let missing = processes.filter { $0.pid == nil }
         for process in missing {
@@ -68,8 +66,6 @@ struct LocalCluster {
                 + logs.joined(separator: "\n"))
     }
 
-    /// Stops the nodes that run.
-    /// - Returns: the ids of those that did.
     /// - Throws: `CommandFailure` naming the nodes that have not stopped in time, or that `cluster up` did not start.
     func stop(timeoutSeconds: Int, isForced: Bool) async throws -> [UInt64] {
         let running = processes.compactMap { process in process.pid.map { (process: process, pid: $0) } }
@@ -169,7 +165,6 @@ struct NodeStatus: Hashable, Sendable {
     enum Health: Hashable, Sendable {
         case ready
         case notReady
-        /// Nobody listens.
         case refused
         /// No answer, or none that can be trusted.
         case silent
@@ -200,7 +195,6 @@ struct NodeStatus: Hashable, Sendable {
     /// Files of assets that it shall have and has not: those on their way, and those that no node has.
     var assets = MissingAssets()
 
-    /// What to tell people of notifications and other effects that are late.
     var lags: [String] {
         var lags: [String] = []
         if waitingEffects > 0 { lags.append("\(waitingEffects) effects on other shards wait to be delivered") }
@@ -222,7 +216,6 @@ struct NodeStatus: Hashable, Sendable {
             missingFiles = json?["missingFiles"]?.array?.compactMap(\.string) ?? []
         }
 
-        /// What to tell people; empty where nothing lacks.
         var sentences: [String] {
             var sentences: [String] = []
             if fetching > 0 {

@@ -17,7 +17,6 @@ struct NodeProcess: Sendable {
         return pid
     }
 
-    /// The arguments under which the node runs, after the program's own name.
     var arguments: [String] { ["serve", "--config", layout.path, "--node", "\(node.id)"] }
 
     /// Whether a process is this node: by its command line, which a zombie has not, or, where that names another
@@ -72,7 +71,6 @@ struct NodeProcess: Sendable {
     }
 }
 
-/// What makes two paths the same file.
 private struct FileIdentity: Equatable {
     private let device: dev_t
     private let number: ino_t
@@ -85,7 +83,6 @@ private struct FileIdentity: Equatable {
     }
 }
 
-/// Starts a process that does not depend on this one.
 enum DetachedProcess {
     /// glibc's flag for `setsid` in the child; a macro that Swift does not see.
     private static let newSession: Int32 = 0x80
@@ -123,7 +120,6 @@ enum DetachedProcess {
         return pid
     }
 
-    /// How a child of this process ended.
     enum End: Hashable, CustomStringConvertible {
         case exited(Int32)
         case killed(signal: Int32)
@@ -145,7 +141,6 @@ enum DetachedProcess {
     }
 }
 
-/// Whether a port can be listened on.
 enum PortCheck {
     /// Listens on the port for a moment.
     /// - Returns: why it cannot be used; nil if it can.

@@ -29,7 +29,6 @@ struct NodeRunner {
 
     /// Returns after SIGTERM or SIGINT, when everything is closed. A node that the cluster wants nothing of answers
     /// what was asked of it before, and then ends the process.
-    /// - Throws: `CommandFailure` with what kept the node from starting.
     func run() async throws {
         let exclusion = ExclusionService()
         let node = try await start(exclusion)
@@ -69,13 +68,11 @@ struct NodeRunner {
         }
     }
 
-    /// Writes the node's traces; nil where none are recorded.
     private var traces: SpanExport? {
         guard let tracer = plan.settings.tracer, let settings = plan.traces else { return nil }
         return SpanExport(tracer.queue, settings, of: plan.settings, logger: logger)
     }
 
-    /// In the order in which they begin.
     private func services(
         _ node: NodeService, _ server: WebServer, _ exclusion: ExclusionService
     ) -> [ServiceGroupConfiguration.ServiceConfiguration] {
@@ -92,7 +89,6 @@ struct NodeRunner {
         return MultiThreadedEventLoopGroup(numberOfThreads: 1).next()
     }
 
-    /// - Parameter exclusion: is told when the cluster wants nothing of the node.
     private func start(_ exclusion: ExclusionService) async throws -> ClusterNode {
         let node: ClusterNode
         do {
@@ -138,7 +134,6 @@ struct NodeService: Service {
     var node: ClusterNode
     /// What goes on beside the requests ends with the node.
     var context: WebContext
-    /// Nil where no traces are recorded.
     var traces: SpanExport?
     var logger: Logger
 
@@ -153,7 +148,7 @@ struct NodeService: Service {
                     return
                 } catch {
                     logger.critical("the node must not serve: \(error)")
-                    exit(70)
+                    exit(NodeRunner.fatalExitCode)
                 }
             }
             // Cancellation, when another service failed, ends the node as a signal does.
@@ -180,7 +175,6 @@ final class ExclusionService: Service {
 
     init() { (exclusions, exclusion) = AsyncStream.makeStream() }
 
-    /// The cluster wants nothing of the node.
     func exclude() { exclusion.finish() }
 
     func run() async throws {
