@@ -83,10 +83,10 @@ struct ServiceSessionTests {
                 try PrivateFile.replace(path, with: "two\n")
                 valid.withLock { $0 = ["two"] }
                 try await send()
-                #expect(!session.state.withLock(\.isRefused))
+                #expect(!isRefused(session))
                 valid.withLock { $0 = [] }
                 await #expect(throws: ServiceFailure.self) { try await send() }
-                #expect(session.state.withLock(\.isRefused))
+                #expect(isRefused(session))
                 #expect(
                     server.requests.map { "\($0.parameter("ckWebAuthToken") ?? "") \($0.path.hasSuffix("caller"))" }
                         == [
@@ -256,3 +256,5 @@ struct ServiceSessionTests {
         #expect(pauses.next(named: 0.337, elapsed: 0, portion: 0.5) == 0.337)
     }
 }
+
+private func isRefused(_ session: ServiceSession) -> Bool { session.state.withLock(\.isRefused) }

@@ -80,7 +80,7 @@ struct LoadReportTests {
         tally.record(.failed(status: 200, code: "CONFLICT", reason: nil), nanoseconds: 1_000)
         tally.record(.failed(status: 500, code: nil, reason: nil), nanoseconds: 1_000)
         for _ in 0..<2 { tally.record(.unanswered("deadlineExceeded"), nanoseconds: 10_000_000_000) }
-        tally.notIssued += 1
+        tally.countNotIssued()
         let report = report(tally, .open(rate: 250, spacing: .even, outstandingMax: 10))
         #expect(report.succeeded == 1_000)
         #expect(report.failed == 5)

@@ -232,10 +232,6 @@ extension DatabaseService {
     func modifyZones(
         saving zones: [CKRecordZone], deleting ids: [CKRecordZone.ID]
     ) async throws(CKError) -> [ModifyZoneResult] {
-        let operations: [ZoneOperation] = zones.map { ($0.zoneID, true) } + ids.map { ($0, false) }
-        guard Set(operations.map(\.id)).count == operations.count else {
-            throw CKError(.invalidArguments, reason: "a zone is to be saved or deleted twice in one call")
-        }
-        return try await inRequests(operations, modify, failed: Self.failed)
+        try await ZoneModification(service: self).run(zones.map { ($0.zoneID, true) } + ids.map { ($0, false) })
     }
 }

@@ -3,13 +3,23 @@ import RecordModel
 /// A zone, and whether it is to be there.
 typealias ZoneOperation = (id: CKRecordZone.ID, isSave: Bool)
 
-extension DatabaseService {
-    static func failed(_ operation: ZoneOperation, _ error: CKError) -> ModifyZoneResult {
+/// One call that creates and deletes zones.
+struct ZoneModification {
+    let service: DatabaseService
+
+    func run(_ operations: [ZoneOperation]) async throws(CKError) -> [ModifyZoneResult] {
+        guard Set(operations.map(\.id)).count == operations.count else {
+            throw CKError(.invalidArguments, reason: "a zone is to be saved or deleted twice in one call")
+        }
+        return try await service.inRequests(operations, modify, failed: Self.failed)
+    }
+
+    private static func failed(_ operation: ZoneOperation, _ error: CKError) -> ModifyZoneResult {
         operation.isSave ? .saved(operation.id, .failure(error)) : .deleted(operation.id, .failure(error))
     }
 
     /// Changes zones by one request, or by several where one of them may be what all were refused for.
-    func modify(_ operations: [ZoneOperation]) async throws(CKError) -> [ModifyZoneResult] {
+    private func modify(_ operations: [ZoneOperation]) async throws(CKError) -> [ModifyZoneResult] {
         do throws(CKError) {
             return try await modifyTogether(operations)
         } catch {
@@ -37,9 +47,9 @@ extension DatabaseService {
                 }
             }
         }
-        let answer = try await write("zones/modify", writer.bytes)
-        let members = try members("zones", of: answer, count: operations.count, "zone for each operation")
-        let mapping = mapping
+        let answer = try await service.write("zones/modify", writer.bytes)
+        let members = try service.members("zones", of: answer, count: operations.count, "zone for each operation")
+        let mapping = service.mapping
         return zip(operations, members).map { operation, json in
             let (id, isSave) = operation
             let error = mapping.item(json)

@@ -4,7 +4,7 @@ extension CKDatabase {
     /// A subscription.
     /// - Throws: `unknownItem` if there is none.
     public func subscription(for subscriptionID: CKSubscription.ID) async throws -> CKSubscription {
-        guard let result = try await service.subscriptions([subscriptionID]).first else {
+        guard let result = try await service.subscriptions.named([subscriptionID]).first else {
             throw CKError.unreadable("subscription")
         }
         return try result.1.get()
@@ -14,26 +14,26 @@ extension CKDatabase {
     public func subscriptions(
         for ids: [CKSubscription.ID]
     ) async throws -> [CKSubscription.ID: Result<CKSubscription, any Error>] {
-        Dictionary(try await service.subscriptions(ids)) { first, _ in first }
+        Dictionary(try await service.subscriptions.named(ids)) { first, _ in first }
     }
 
     /// All subscriptions of the database, but for those of other programs that have no form here: asked for by its ID,
     /// such a one fails with `invalidArguments`.
     public func allSubscriptions() async throws -> [CKSubscription] {
-        try await service.subscriptions().compactMap { try? $0.1.get() }
+        try await service.subscriptions.all().compactMap { try? $0.1.get() }
     }
 
     /// Saves a subscription; what is committed after that is told of.
     @discardableResult
     public func save(_ subscription: CKSubscription) async throws -> CKSubscription {
-        try await service.modifySubscriptions(saving: [subscription], deleting: []).savedItem()
+        try await service.subscriptions.modify(saving: [subscription], deleting: []).savedItem()
     }
 
     /// Deletes a subscription.
     /// - Throws: `unknownItem` if there is none.
     @discardableResult
     public func deleteSubscription(withID subscriptionID: CKSubscription.ID) async throws -> CKSubscription.ID {
-        try await service.modifySubscriptions(saving: [], deleting: [subscriptionID]).deletedID()
+        try await service.subscriptions.modify(saving: [], deleting: [subscriptionID]).deletedID()
     }
 
     /// Saves and deletes subscriptions.
@@ -45,7 +45,7 @@ extension CKDatabase {
         saveResults: [CKSubscription.ID: Result<CKSubscription, any Error>],
         deleteResults: [CKSubscription.ID: Result<Void, any Error>]
     ) {
-        try await service.modifySubscriptions(saving: subscriptionsToSave, deleting: subscriptionIDsToDelete).byID()
+        try await service.subscriptions.modify(saving: subscriptionsToSave, deleting: subscriptionIDsToDelete).byID()
     }
 
     // MARK: Completion handlers
@@ -150,7 +150,7 @@ open class CKModifySubscriptionsOperation: CKDatabaseOperation, @unchecked Senda
     override func execute() async {
         let result = await outcome { () async throws(CKError) -> [ModifySubscriptionResult] in
             try checkCancellation()
-            return try await service.modifySubscriptions(
+            return try await service.subscriptions.modify(
                 saving: subscriptionsToSave ?? [], deleting: subscriptionIDsToDelete ?? [])
         }
         await Callbacks.run { [self] in
@@ -195,8 +195,8 @@ open class CKFetchSubscriptionsOperation: CKDatabaseOperation, @unchecked Sendab
         let result = await outcome {
             () async throws(CKError) -> [(CKSubscription.ID, Result<CKSubscription, any Error>)] in
             try checkCancellation()
-            if let subscriptionIDs { return try await service.subscriptions(subscriptionIDs) }
-            return try await service.subscriptions()
+            if let subscriptionIDs { return try await service.subscriptions.named(subscriptionIDs) }
+            return try await service.subscriptions.all()
         }
         await Callbacks.run { [self] in
             tell(

@@ -262,7 +262,7 @@ extension CKSyncEngine {
         }
         guard !isSubscribed, state.current.user != nil else { return }
         let service = configuration.database.configured
-        let subscribed = try? await service.subscribe(as: configuration.subscriptionID)
+        let subscribed = try? await service.subscriptions.subscribe(as: configuration.subscriptionID)
         guard let isNew = subscribed else { return }
         running.withLock { $0.subscribedAt = now }
         if isListening {

@@ -69,18 +69,18 @@ final class SyncListener: Sendable {
     }
 }
 
-extension DatabaseService {
+extension SubscriptionService {
     /// Makes a subscription to the whole database, unless the user has one.
     /// - Parameter id: the name of one that is made.
     /// - Returns: whether one was made.
     func subscribe(as id: CKSubscription.ID?) async throws(CKError) -> Bool {
-        for case (_, .success(let subscription as CKDatabaseSubscription)) in try await subscriptions() {
+        for case (_, .success(let subscription as CKDatabaseSubscription)) in try await all() {
             if subscription.recordType == nil { return false }
         }
         let subscription = CKDatabaseSubscription(subscriptionID: id ?? "zonekeeper-sync-engine")
         subscription.notificationInfo = CKSubscription.NotificationInfo(shouldSendContentAvailable: true)
-        for result in try await modifySubscriptions(saving: [subscription], deleting: []) {
-            if case .saved(_, .failure(let error)) = result { throw mapping.error(error) }
+        for result in try await modify(saving: [subscription], deleting: []) {
+            if case .saved(_, .failure(let error)) = result { throw service.mapping.error(error) }
         }
         return true
     }

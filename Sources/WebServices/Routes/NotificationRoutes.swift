@@ -1,3 +1,4 @@
+import Admission
 import HTTPTypes
 import HummingbirdCore
 import KeyValueStore
@@ -24,24 +25,23 @@ enum NotificationAction: String, CaseIterable, Sendable {
 /// `/push/1/{container}/{environment}/changes|watch`: the log of a user's notifications.
 struct NotificationRoutes {
     let service: RecordService
-    let store: StoreKey
-    let accountID: String
+    let target: Target
     let call: WebCall
-    let body: [UInt8]
+    let admitted: AdmittedCall
 
     func respond(
-        to action: NotificationAction, by deadline: Deadline,
-        watch: (_ notifications: Notifications, _ limit: Int) -> PreferenceStream
+        to action: NotificationAction, watch: (_ notifications: Notifications, _ limit: Int) -> PreferenceStream
     ) async throws(RequestFailure) -> Reply {
         let isStream = action == .watch && call.isSafe
-        let form = isStream ? try NotificationsRequest(query: call) : try body.form()
+        let form = isStream ? try NotificationsRequest(query: call) : try admitted.body.form()
         let ofURL = try call.clientID()
         let notifications = Notifications(
-            service, store, accountID: accountID, client: form.clientID ?? ofURL, beginsAtEnd: form.beginsAtEnd)
+            service, admitted.store(in: target), accountID: admitted.accountID, client: form.clientID ?? ofURL,
+            beginsAtEnd: form.beginsAtEnd)
         switch action {
         case .changes:
             return Reply(
-                body: try await notifications.page(since: form.syncToken, limit: form.limit, by: deadline))
+                body: try await notifications.page(since: form.syncToken, limit: form.limit, by: admitted.deadline))
         case .watch where isStream:
             return try await watch(notifications, form.limit).events(since: call.lastEventID ?? form.syncToken)
         case .watch:

@@ -179,12 +179,11 @@ extension WebResponder {
                 ).respond(to: action) { stream(of: $0, call, route, admitted, limit: $1) }
             case .notifications(let action):
                 return try await NotificationRoutes(
-                    service: context.service, store: admitted.store(in: route.target), accountID: admitted.accountID,
-                    call: call, body: admitted.body
-                ).respond(to: action, by: admitted.deadline) { stream(of: $0, call, route, admitted, limit: $1) }
+                    service: context.service, target: route.target, call: call, admitted: admitted
+                ).respond(to: action) { stream(of: $0, call, route, admitted, limit: $1) }
             case .deviceTokens(let action):
-                return try await DeviceTokenRoutes(service: context.service, call: call)
-                    .respond(to: action, admitted, route)
+                let routes = DeviceTokenRoutes(service: context.service, call: call)
+                return try await routes.respond(to: action, admitted, route)
             }
         } catch {
             throw refused(error, call, route, notes)

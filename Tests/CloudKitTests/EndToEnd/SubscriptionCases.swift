@@ -99,7 +99,7 @@ extension EndToEnd {
             #expect(query == expected)
             try await database.save(query)
             #expect(try await database.subscription(for: "web") == expected)
-            let isNew = try await database.service.subscribe(as: "engine")
+            let isNew = try await database.service.subscriptions.subscribe(as: "engine")
             #expect(isNew)
         }
 

@@ -64,7 +64,7 @@ struct ForeignSubscriptionTests {
     @Test("It does not keep a sync engine from finding the subscription to the database")
     func subscribed() async throws {
         try await database { database, _ in
-            let isNew = try await database.service.subscribe(as: nil)
+            let isNew = try await database.service.subscriptions.subscribe(as: nil)
             #expect(!isNew)
         }
     }

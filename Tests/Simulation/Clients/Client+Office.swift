@@ -138,9 +138,9 @@ extension Client {
         let database = DatabaseKey(
             container: office.container, environment: .development, scope: .private, owner: "_resident")
         let form = Array(#"{"operations":[{"operationType":"create","zone":{"zoneID":{"zoneName":"home"}}}]}"#.utf8)
-        let made = await ask(as: owner, of: database) { visit, request throws(RequestFailure) in
+        let made = await ask(as: owner, of: database) { _, request throws(RequestFailure) in
             let operation = try ZonesModifyRequest(sent: form).operations[0]
-            return try await Zones(visit.service, request).modify(operation, number: 0)
+            return try await Zones(request).modify(operation, number: 0)
         }
         guard case .answered = made, case .answered(let page, _) = await databaseFeed(database, after: nil),
             await perform(resetStep(expectedVersion: version))
@@ -152,8 +152,8 @@ extension Client {
         case .answered(let page, _): misjudged("a token from before the reset is followed to \(page)")
         case .nothing: break
         }
-        let listed = await ask(as: owner, of: database) { visit, request throws(RequestFailure) in
-            try await Zones(visit.service, request).list()
+        let listed = await ask(as: owner, of: database) { _, request throws(RequestFailure) in
+            try await Zones(request).list()
         }
         if case .answered(let zones, _) = listed, zones.contains(where: { $0.name == "home" }) {
             misjudged("after the reset there is \(zones)")
@@ -161,8 +161,8 @@ extension Client {
     }
 
     private func databaseFeed(_ database: DatabaseKey, after token: String?) async -> Asked<ChangeFeeds.DatabasePage> {
-        await ask(as: Workbook.Person(database.owner), of: database) { visit, request throws(RequestFailure) in
-            try await ChangeFeeds(visit.service, request).database(after: token, limit: 9)
+        await ask(as: Workbook.Person(database.owner), of: database) { _, request throws(RequestFailure) in
+            try await ChangeFeeds(request).database(after: token, limit: 9)
         }
     }
 

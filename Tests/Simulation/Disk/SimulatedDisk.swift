@@ -3,8 +3,8 @@ import Glibc
 import RaftCore
 import Storage
 
-/// The disk under a node's log, its files of assets, and the databases that come as snapshots: real files in memory, and a memory of what was not synced, so
-/// that a crash can take it back.
+/// The disk under a node's log, its files of assets, and the databases that come as snapshots: real files in memory,
+/// and a memory of what was not synced, so that a crash can take it back.
 ///
 /// One for each life of a node. What the one before left in the system's memory is still there, and is not on the disk.
 ///

@@ -158,7 +158,8 @@ extension Client {
     }
 
     /// Has operations done.
-    /// - Returns: what was to come of them, the zone afterwards, and under which key they were sent; nil as of `change`.
+    /// - Returns: what was to come of them, the zone afterwards, and under which key they were sent; nil as of
+    ///   `change`.
     func make(
         _ operations: [Workbook.Operation], by person: Workbook.Person, in place: Int, isAtomic: Bool = false
     ) async -> (Workbook.Judged, Workbook.Zone, Visit.Identity)? {

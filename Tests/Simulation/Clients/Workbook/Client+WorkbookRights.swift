@@ -56,7 +56,7 @@ extension Client {
         let zone = book.zones[3]
         let identity = Visit.Identity(key: newKey(), body: book.body([operation], in: zone, isAtomic: false))
         let answer = await ask(as: person, of: zone.key.database, identity) { visit, request throws(RequestFailure) in
-            try await RecordModification(visit.service, request).run(try ModifyRecordsRequest(sent: identity.body))
+            try await RecordModification(request).run(try ModifyRecordsRequest(sent: identity.body))
         }
         let what = "\(operation) by \(person.caller.stampName)"
         switch answer {

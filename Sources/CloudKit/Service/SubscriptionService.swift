@@ -2,13 +2,15 @@ import Foundation
 import RecordModel
 import ServiceClient
 
-// The user's subscriptions to a database.
-extension DatabaseService {
+/// The user's subscriptions to a database.
+struct SubscriptionService: Sendable {
+    let service: DatabaseService
+
     /// All of them. One that another program made and that has no form here is an error of its own.
-    func subscriptions() async throws(CKError) -> [(CKSubscription.ID, Result<CKSubscription, any Error>)] {
-        let distanceUnit = try distanceUnit()
+    func all() async throws(CKError) -> [(CKSubscription.ID, Result<CKSubscription, any Error>)] {
+        let distanceUnit = try service.distanceUnit()
         var results: [(CKSubscription.ID, Result<CKSubscription, any Error>)] = []
-        for json in try members("subscriptions", of: await read("subscriptions/list") { _ in }) {
+        for json in try service.members("subscriptions", of: await service.read("subscriptions/list") { _ in }) {
             guard let id = json["subscriptionID"]?.string else { throw .unreadable("subscriptionID") }
             results.append((id, Result { try RecordReader.subscription(json, distanceUnit) }))
         }
@@ -16,24 +18,24 @@ extension DatabaseService {
     }
 
     /// Subscriptions by their IDs, in the order asked for, as many in a request as it takes.
-    func subscriptions(
+    func named(
         _ ids: [CKSubscription.ID]
     ) async throws(CKError) -> [(CKSubscription.ID, Result<CKSubscription, any Error>)] {
-        try await lookup("subscriptions", ids) { writer, id in
+        try await service.lookup("subscriptions", ids) { writer, id in
             writer.object { $0.member("subscriptionID", id) }
         } read: {
-            try RecordReader.subscription($0, try distanceUnit())
+            try RecordReader.subscription($0, try service.distanceUnit())
         }
     }
 
     /// Saves and deletes subscriptions, as many in a request as it takes.
-    func modifySubscriptions(
+    func modify(
         saving subscriptions: [CKSubscription], deleting ids: [CKSubscription.ID]
     ) async throws(CKError) -> [ModifySubscriptionResult] {
         guard Set(subscriptions.map(\.subscriptionID) + ids).count == subscriptions.count + ids.count else {
             throw CKError(.invalidArguments, reason: "a subscription is to be saved or deleted twice in one call")
         }
-        let distanceUnit = try distanceUnit()
+        let distanceUnit = try service.distanceUnit()
         var operations: [SubscriptionOperation] = []
         var refused: [ModifySubscriptionResult] = []
         for subscription in subscriptions {
@@ -45,7 +47,7 @@ extension DatabaseService {
             }
         }
         operations += ids.map { ($0, nil, SubscriptionWriter.delete($0)) }
-        return refused + (try await inRequests(operations, modify) { Self.outcome(of: $0, $1) })
+        return refused + (try await service.inRequests(operations, modify) { Self.outcome(of: $0, $1) })
     }
 
     /// What is saved, or the ID of what is deleted, as JSON for subscriptions/modify.
@@ -64,12 +66,17 @@ extension DatabaseService {
         writer.object { writer in
             writer.member("operations", each: operations) { $0.raw($1.json) }
         }
-        let answer = try await write("subscriptions/modify", writer.bytes)
-        let members = try members(
+        let answer = try await service.write("subscriptions/modify", writer.bytes)
+        let members = try service.members(
             "subscriptions", of: answer, count: operations.count, "subscription for each operation")
-        let mapping = mapping
+        let mapping = service.mapping
         return zip(operations, members).map { Self.outcome(of: $0, mapping.subscription($1)) }
     }
+}
+
+extension DatabaseService {
+    /// The user's subscriptions to it.
+    var subscriptions: SubscriptionService { SubscriptionService(service: self) }
 }
 
 /// Writes operations of subscriptions/modify.
