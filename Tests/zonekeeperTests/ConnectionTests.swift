@@ -171,7 +171,8 @@ struct ConnectionTests {
             #expect(throws: ValidationError.self) { try settings("--key-file", path, "--api-token-file", "t") }
             // A file that is gone fails what needs it, and nothing else.
             let gone = try settings("--key-file", folder + "/none")
-            #expect(throws: ServiceClientError.self) { try ServerKeyFile(path: gone.serverKey?.path ?? "", id: "ab") }
+            let goneKey = try #require(gone.serverKey)
+            #expect(throws: ServiceClientError.self) { try ServerKeyFile(path: goneKey.path, id: goneKey.id ?? "ab") }
             try FileManager.default.removeItem(atPath: session)
             let signedOut = try settings()
             #expect(throws: ServiceClientError.self) { try signedOut.session?.token() }
