@@ -375,10 +375,10 @@ extension ServiceContext {
 
 /// Numbers as hexadecimal digits in lower case, which is what trace contexts have.
 enum HexDigits {
-    /// - Returns: nil for more than 64 bits, and for anything else than digits.
+    /// - Returns: nil for more than 16 digits, and for anything else than digits.
     static func number(_ digits: some Collection<UInt8>) -> UInt64? {
         // Without this, signs and upper case would pass.
-        guard digits.allSatisfy({ "0123456789abcdef".utf8.contains($0) }) else { return nil }
+        guard digits.count <= 16, digits.allSatisfy({ "0123456789abcdef".utf8.contains($0) }) else { return nil }
         return UInt64(String(decoding: digits, as: UTF8.self), radix: 16)
     }
 
