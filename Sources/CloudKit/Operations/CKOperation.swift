@@ -87,6 +87,7 @@ open class CKOperation: Operation, @unchecked Sendable {
         if let task { task.cancel() } else if isIdle { beginWork() }
     }
 
+    /// Begins the work, once.
     private func beginWork() {
         progress.withLock { progress in
             guard progress.phase == .running, progress.task == nil else { return }
@@ -233,6 +234,7 @@ extension CKError {
 enum Callbacks {
     private static let queue = DispatchQueue(label: "zonekeeper.cloudkit.callbacks", attributes: .concurrent)
 
+    /// Calls a block and comes back when it has returned.
     static func run(on queue: DispatchQueue = queue, _ body: @escaping @Sendable () -> Void) async {
         await withCheckedContinuation { continuation in
             queue.async {
@@ -250,6 +252,7 @@ enum Callbacks {
         /// Calls a block after those before it, and comes back when it has returned.
         func run(_ body: @escaping @Sendable () -> Void) async { await Callbacks.run(on: queue, body) }
 
+        /// Calls a block after those before it.
         func post(_ body: @escaping @Sendable () -> Void) { queue.async { body() } }
     }
 

@@ -326,7 +326,7 @@ extension CKError {
         CKError(
             .assetFileNotFound,
             reason:
-                "the asset \"\(key)\" of the record \"\(id.recordName)\" has no file on this machine, and no record that it "
-                + "was fetched from has it on the server: fetch it again")
+                "the asset \"\(key)\" of the record \"\(id.recordName)\" has no file on this machine, and no record "
+                + "that it was fetched from has it on the server: fetch it again")
     }
 }

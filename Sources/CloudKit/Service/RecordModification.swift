@@ -275,6 +275,7 @@ struct BatchPlan: Sendable {
         }
     }
 
+    /// The requests, in the order in which they are sent.
     private(set) var requests: [Request] = []
 
     /// The most operations of one call, as in CloudKit.

@@ -48,7 +48,7 @@ package final class ClockWatch: Sendable {
             for group in replicas.groups { replicas[group]?.raft.clockJumped() }
             state.withLock(\.onJump)(clock.now)
         }
-        // Only now: whoever finds no jump from here on finds no lease of before either.
+        // Only now: a request that finds no jump from here on finds no lease of before either.
         state.withLock { $0.lastBase = base }
     }
 

@@ -154,6 +154,7 @@ private struct FileMark: Equatable {
     private var size: Int?
     private var inode: Int?
 
+    /// Nil if the file does not exist.
     init?(of path: String) {
         guard let attributes = try? FileManager.default.attributesOfItem(atPath: path) else { return nil }
         modified = attributes[.modificationDate] as? Date

@@ -102,6 +102,7 @@ extension RequestURL {
 
 // What the bodies of administrators' requests say.
 extension JSONValue {
+    /// A member; nil where it is missing or null.
     func given(_ key: String) -> JSONValue? { self[key].flatMap { $0.isNull ? nil : $0 } }
 
     /// A string that must be there.

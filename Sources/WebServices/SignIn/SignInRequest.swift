@@ -31,6 +31,7 @@ struct SignInRequest: Sendable {
         }
     }
 
+    /// Bytes of a body at most.
     static let bodyBytesMax = 65_536
 
     /// The answer; what fails in a page is shown in a page.

@@ -220,6 +220,7 @@ struct AuditChain {
         }
     }
 
+    /// - Throws: `CommandFailure` if the record is not what it was, or does not follow the one before it.
     mutating func take(_ record: AuditRecord) throws(CommandFailure) {
         if let broken = AuditRecord.verify([record], following: last) {
             let good = last.map { "every record up to \($0.sequence) is right" } ?? "it is the first one"
@@ -245,6 +246,8 @@ struct AuditChain {
         count += 1
     }
 
+    /// The log ends here.
+    /// - Throws: `CommandFailure` if a record that was expected did not come, though it is not past retention.
     func finish() throws(CommandFailure) {
         guard let mark = expected.first else { return }
         if let first, mark.sequence < first.sequence {
@@ -321,6 +324,7 @@ struct AuditPages {
             firstPreviousHash: response["firstPreviousHash"]?.string.flatMap { Hex.decode($0) })
     }
 
+    /// Hands over every record after `sequence`, a page at a time.
     func each(after sequence: UInt64, _ body: (AuditAnswer) throws -> Void) async throws {
         var sequence = sequence
         while true {

@@ -363,6 +363,7 @@ struct FeedWatching {
         while let page = try await next(on: connection) { take(page, key, show) }
     }
 
+    /// Waits for a page; nil once it has come to its end.
     private func next(on connection: Connection) async throws -> JSONValue? {
         if countLeft == 0 { return nil }
         let left = end.map { ($0 - .now) / .seconds(1) } ?? .infinity

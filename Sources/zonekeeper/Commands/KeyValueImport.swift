@@ -162,6 +162,7 @@ struct PreferenceFile: Hashable {
     /// Ascending by key in byte order; no key twice.
     private(set) var entries: [PropertyValue.Entry]
 
+    /// - Throws: `CommandFailure` where a key is there twice.
     init(_ entries: [PropertyValue.Entry]) throws(CommandFailure) {
         guard case .dictionary(let sorted)? = PropertyValue(sorting: entries) else {
             throw CommandFailure("a key is there twice")
@@ -196,6 +197,8 @@ struct PreferenceFile: Hashable {
         }
     }
 
+    /// The file's bytes.
+    /// - Throws: `CommandFailure` where the format has no form for a value.
     func encoded(_ format: PreferenceFormat) throws(CommandFailure) -> [UInt8] {
         switch format {
         case .json: json

@@ -261,6 +261,7 @@ struct NewPasswordOptions: ParsableArguments {
 
     var isGiven: Bool { password || passwordStdin }
 
+    /// Nil where none is given.
     func secret(of name: String) throws -> String? {
         guard isGiven else { return nil }
         return try PasswordInput.read("password of \(name)", isFromStandardInput: passwordStdin, isNew: true)
@@ -285,6 +286,7 @@ struct IdentityOptions: ParsableArguments {
         }
     }
 
+    /// As a request's body has it; nil where none was named.
     var json: JSONValue? {
         guard let identityIssuer, let identitySubject else { return nil }
         return .members(["issuer": .string(identityIssuer), "subject": .string(identitySubject)])

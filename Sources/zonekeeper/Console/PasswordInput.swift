@@ -2,6 +2,7 @@ import Dispatch
 import Foundation
 import Glibc
 
+/// Asks for passwords, at the terminal or from standard input; they are never shown.
 enum PasswordInput {
     /// The longest that is read; the server says what it takes.
     static let bytesMax = 4_096

@@ -56,6 +56,7 @@ struct LimitSearch: Sendable {
         self.rateMax = rateMax
     }
 
+    /// The rate to offer next; nil when the search is over.
     func next() -> Double? {
         guard trials.count < Self.trialsMax else { return nil }
         if let hint { return hint }

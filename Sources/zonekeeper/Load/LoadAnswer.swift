@@ -150,6 +150,7 @@ struct BytePattern: Hashable, Sendable {
         self.shifts = shifts
     }
 
+    /// Where the pattern begins for the first time; nil where it is not in the text.
     func firstMatch(in text: UnsafeRawBufferPointer) -> Int? {
         var end = bytes.count - 1
         while end < text.count {

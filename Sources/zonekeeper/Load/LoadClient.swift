@@ -100,6 +100,7 @@ struct LoadClient: Sendable {
         http = try ServiceClient.http(authority: authority)
     }
 
+    /// Closes the connections; to be called once, at the end.
     func shutdown() async throws { try await http.shutdown() }
 
     /// Closes a client that was never used.

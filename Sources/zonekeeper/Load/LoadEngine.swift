@@ -417,6 +417,7 @@ extension LoadEngine {
             budget: measurement.budget)
     }
 
+    /// Closes the connections; to be called once, at the end.
     func close() {
         for connection in Array(connections.values) { connection.close("the run is over") }
     }

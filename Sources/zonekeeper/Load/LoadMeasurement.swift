@@ -151,6 +151,7 @@ struct LoadShare: Sendable {
 
     var attempts: Int { accepted + throttled + failed + unanswered }
 
+    /// The share of requests that were accepted in the end; nil where none ended.
     var acceptedShare: Double? { requests > 0 ? Double(accepted) / Double(requests) : nil }
 
     mutating func record(_ end: LoadAttempt) {
@@ -314,6 +315,7 @@ struct LoadTimeline: Sendable {
         }
     }
 
+    /// Ends the last second; to be called once, at the end.
     mutating func finish(at nanoseconds: UInt64) {
         _ = reach(nanoseconds)
         close(movingTo: currentSecond)

@@ -15,6 +15,7 @@ struct LoadPreparation: Sendable {
 
     private static let batch = Limits.operationsMax
 
+    /// - Throws: `CommandFailure` naming a node that does not answer or is not ready; a retry helps once it is.
     func checkNodes() async throws(CommandFailure) {
         for target in client.targets.indices {
             let status = try await client.exchange(.GET, "/health/ready", target: target).status

@@ -143,6 +143,7 @@ extension LoadReport {
 
 /// A chart of values over the seconds of a run, as SVG inside a page: no script, no font, no network.
 struct LineChart: Sendable {
+    /// One line. `values` has one for each second; nil leaves a gap.
     struct Line: Sendable {
         var name: String
         /// The CSS class that gives it its colour: `c1` to `c4`, or `rule` for a dashed line.
@@ -167,7 +168,8 @@ struct LineChart: Sendable {
         let seconds = lines.map(\.values.count).max() ?? 0
         let top = Self.axisTop(lines.flatMap(\.values).compactMap(\.self).max() ?? 0)
         var parts = [
-            "<figure><figcaption>\(title.escapedForHTML) <span class=\"unit\">\(unit.escapedForHTML)</span></figcaption>",
+            "<figure><figcaption>\(title.escapedForHTML) "
+                + "<span class=\"unit\">\(unit.escapedForHTML)</span></figcaption>",
             "<svg viewBox=\"0 0 \(Int(Self.width)) \(Int(Self.height))\" role=\"img\" "
                 + "aria-label=\"\(title.escapedForHTML)\">",
         ]
@@ -252,6 +254,7 @@ struct LineChart: Sendable {
         return String(value / unit, digits: digits ?? 3) + (unit > 1 ? "k" : "")
     }
 
+    /// At most eight marks at round seconds, from 0.
     private static func ticks(_ seconds: Int) -> [Int] {
         let step =
             [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1_800, 3_600, 7_200, 14_400].first { seconds / $0 <= 8 } ?? 86_400

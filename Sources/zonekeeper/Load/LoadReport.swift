@@ -53,7 +53,9 @@ struct LoadReport: Sendable {
     /// User and system time that the load command as a whole took.
     let generatorCPUSeconds: Double
     let tester: TesterShare
+    /// nil where no limit was reached.
     let limit: LimitMeasure?
+    /// nil where nothing was expected.
     let verdict: LimitVerdict?
 
     var succeeded: Int { measurement.tally.succeeded }
@@ -294,8 +296,8 @@ struct LoadFindings {
                     "Requests were refused, but in no whole second did nodes answer more than the limit: too little "
                         + "to judge it."
                 } else {
-                    "No limit was reached: nothing was refused at \(String(report.sentPerSecond, digits: 1)) requests a "
-                        + "second."
+                    "No limit was reached: nothing was refused at \(String(report.sentPerSecond, digits: 1)) requests "
+                        + "a second."
                 }
             return [text] + verdictSentence
         }

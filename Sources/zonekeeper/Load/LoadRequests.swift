@@ -14,6 +14,7 @@ struct LoadBodies: Sendable {
     let operation: LoadOperation
     let ring: [LoadBody]
 
+    /// Keys of preferences; a store has at most 1,024.
     static let keys = 1_000
     /// Enough that no cache of answers would pay, few enough to be made in a moment.
     private static let ringMax = 8_192

@@ -22,6 +22,7 @@ struct LoadRun: Sendable {
     let settings: LoadSettings
     let targets: [LoadTarget]
     let sessions: [LoadTokens]
+    /// Path of the CA that signed the nodes' certificates; nil for the system's.
     let authority: String?
     let stop: LoadStop
     /// How long one connection may take to be made.

@@ -68,11 +68,13 @@ struct NodeRunner {
         }
     }
 
+    /// Writes the node's traces; nil where none are recorded.
     private var traces: SpanExport? {
         guard let tracer = plan.settings.tracer, let settings = plan.traces else { return nil }
         return SpanExport(tracer.queue, settings, of: plan.settings, logger: logger)
     }
 
+    /// In the order in which they begin.
     private func services(
         _ node: NodeService, _ server: WebServer, _ exclusion: ExclusionService
     ) -> [ServiceGroupConfiguration.ServiceConfiguration] {
@@ -134,6 +136,7 @@ struct NodeService: Service {
     var node: ClusterNode
     /// What goes on beside the requests ends with the node.
     var context: WebContext
+    /// Nil where no traces are recorded.
     var traces: SpanExport?
     var logger: Logger
 

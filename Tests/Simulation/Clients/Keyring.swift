@@ -192,7 +192,7 @@ struct KeyringElement {
     /// All of it, without when it was changed.
     let text: String
 
-    /// Nil where it is none.
+    /// Nil where it cannot be read as one.
     init?(_ element: JSONValue) {
         guard let key = element["key"]?.string, let version = element["version"]?.string.flatMap({ ChangeTag($0) })
         else { return nil }
