@@ -88,6 +88,23 @@ def test_a_database_s_feed_and_why_a_token_expired_by_keyboard(ada, open_page): 
     expect(rows(page)).to_contain_text("about two")
 
 
+def test_what_was_read_is_of_its_own_feed_until_the_next_one_has_come(ada, open_page):  # noqa: F811
+    zone(ada, "create")
+    save(ada, ["one"])
+    page = open_page(ada.container.address("feed"))
+    act_as(page, ada.name)
+    page.route("**/records/changes", lambda _: None)  # Never answered.
+    with page.expect_request("**/records/changes"):
+        rows(page, "Changes of zones").get_by_role("link", name="trip").click()
+    expect(page.get_by_label("Feed of")).to_have_value("trip")
+    expect(rows(page, "Changes of zones")).to_have_count(1)
+    expect(page.get_by_role("table", name="Changes of trip")).to_have_count(0)
+    # The token is that of what is shown, and leads back to its feed.
+    page.get_by_role("button", name="Start here").click()
+    expect(page.get_by_label("Feed of")).to_have_value("")
+    expect(page.get_by_text("Nothing changed since this token")).to_be_visible()
+
+
 @pytest.mark.parametrize("scheme, width", [("light", 1280), ("dark", 360)])
 def test_axe_finds_nothing_in_a_feed(ada, browser, signed_in, scheme, width):  # noqa: F811
     zone(ada, "create")

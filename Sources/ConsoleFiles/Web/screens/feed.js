@@ -34,12 +34,12 @@ export function feedScreen() {
 /**
  * A page of the feed of a zone, or of the database where there is none.
  * @param {string} zone @param {string} syncToken @param {AbortSignal} [abort]
- * @returns {Promise<{changes: any[], syncToken: string, moreComing: boolean}>}
+ * @returns {Promise<{zone: string, changes: any[], syncToken: string, moreComing: boolean}>}
  */
 async function read(zone, syncToken, abort) {
   const body = { resultsLimit: pageSize, ...(syncToken ? { syncToken } : {}), ...(zone ? { zoneID: { zoneName: zone }, numbersAsStrings: true } : {}) };
   const page = await call(zone ? zoneFeed : databaseFeed, { place: own(), body, signal: abort });
-  return { changes: page.records ?? page.zones, syncToken: page.syncToken, moreComing: page.moreComing };
+  return { zone, changes: page.records ?? page.zones, syncToken: page.syncToken, moreComing: page.moreComing };
 }
 
 const own = () => ({ ...place.peek(), database: "private" });
@@ -50,22 +50,24 @@ function feed() {
   const isLive = computed(() => place.value.params.view === "live");
   const zones = resource((abort) => call(listZones, { place: own(), body: {}, signal: abort }).then((answer) =>
     answer.zones.map(({ zoneID }) => zoneID.zoneName).filter((name) => name !== "_defaultZone")));
-  /** In the feed's order; the same record or zone once for each time that it was told of. */
-  const rows = signal([]);
-  const end = signal({ token: "", moreComing: false });
+  /**
+   * What was read, and of which feed: until the first page of another one has come, it is still that of the earlier.
+   * `rows` are in the feed's order, the same record or zone once for each time that it was told of.
+   */
+  const got = signal({ zone: "", rows: [], token: "", moreComing: false });
   let total = 0;
   const take = (page, isFirst) => {
     if (isFirst) total = 0;
-    const added = page.changes.map((change) => ({ number: (total += 1), change }));
-    rows.value = (isFirst ? added : [...rows.peek(), ...added]).slice(-keptMax);
-    end.value = { token: page.syncToken, moreComing: page.moreComing };
+    const { zone, changes, syncToken: token, moreComing } = page;
+    const added = changes.map((change) => ({ number: (total += 1), change }));
+    got.value = { zone, rows: (isFirst ? added : [...got.peek().rows, ...added]).slice(-keptMax), token, moreComing };
     return page;
   };
   const first = resource((abort) => read(zone.value, since.value, abort).then((page) => (abort.aborted ? page : take(page, true))));
   /** The next page; nothing is taken where another feed was chosen meanwhile. @param {AbortSignal} [abort] */
   const next = async (abort) => {
     const asked = first.data.peek();
-    const page = await read(zone.peek(), end.peek().token, abort);
+    const page = await read(got.peek().zone, got.peek().token, abort);
     if (!abort?.aborted && asked === first.data.peek()) take(page, false);
   };
   const error = signal(null);
@@ -84,13 +86,14 @@ function feed() {
     if (!isLive.value || first.isLoading.value || !first.data.value) return;
     const abort = new AbortController();
     onCleanup(() => abort.abort());
-    void follow(next, () => end.peek().moreComing, state, error, abort.signal);
+    void follow(next, () => got.peek().moreComing, state, error, abort.signal);
   });
   const toggle = () => setParams({ view: isLive.peek() ? null : "live" }, { replace: true });
   useKeys([{ key: "/", label: "Choose a zone", run: () => document.querySelector("#feed-zone")?.focus() }, { key: "f", label: "Follow, or stop that", run: toggle },
     { key: "r", label: "Load again", run: first.reload }]);
-  const shown = computed(() => (isLive.value ? [...rows.value].reverse() : rows.value));
-  const hasRows = computed(() => rows.value.length > 0);
+  const shown = computed(() => (isLive.value ? [...got.value.rows].reverse() : got.value.rows));
+  const hasRows = computed(() => got.value.rows.length > 0);
+  const shownZone = computed(() => got.value.zone);
   return [
     div({ class: "toolbar" },
       label({ class: "inline" }, span("Feed of"), select({ id: "feed-zone", value: () => zone.value, onchange: (name) => setParams({ zone: name, since: null }),
@@ -105,11 +108,11 @@ function feed() {
     view(first, {
       error: (found) => failure(found, first.reload),
       show: () => [
-        () => (hasRows.value ? (zone.value ? recordTable(shown, zone.value) : zoneTable(shown)) : empty({ icon: "feed", title: since.value ? "Nothing changed since this token" : "Nothing happened here yet",
+        () => (hasRows.value ? (shownZone.value ? recordTable(shown, shownZone.value) : zoneTable(shown)) : empty({ icon: "feed", title: since.value ? "Nothing changed since this token" : "Nothing happened here yet",
           text: isLive.value ? "Changes appear here within seconds." : zone.value ? "Records that are saved or deleted in this zone appear here." : "Zones appear here with their first record." })),
-        div({ class: "table-foot" }, span({ role: "status" }, () => (hasRows.value ? `${plural(rows.value.length, "change")} shown${end.value.moreComing ? "" : ", these are all up to now"}` : "")),
-          () => (end.value.moreComing && !isLive.value ? button({ label: "Load more", onclick: more }) : null)),
-        () => onward(zone.value, end.value.token),
+        div({ class: "table-foot" }, span({ role: "status" }, () => (hasRows.value ? `${plural(got.value.rows.length, "change")} shown${got.value.moreComing ? "" : ", these are all up to now"}` : "")),
+          () => (got.value.moreComing && !isLive.value ? button({ label: "Load more", onclick: more }) : null)),
+        () => onward(got.value),
       ],
     }),
   ];
@@ -140,12 +143,12 @@ const failure = (error, retry) => (error.body?.detail === "expiredSyncToken"
     button({ label: "From the beginning", icon: "reset", onclick: () => setParams({ since: null }) })] })
   : errorBox(error, { retry }));
 
-/** The token that the last page ended with, and how a terminal goes on from it. @param {string} zone @param {string} token */
-function onward(zone, token) {
+/** The token that the last page ended with, and how a terminal goes on from it. @param {{zone: string, token: string}} page */
+function onward({ zone, token }) {
   const { container, environment } = place.peek();
   const command = `zonekeeper ${zone ? `record changes --zone ${shellWord(zone)}` : "zone changes"} --container ${container} --environment ${environment} --token ${shellWord(token)}`;
   return p({ class: "hint" }, "Goes on after ", copyable(token, cut(token, 24)), " ",
-    button({ label: "Start here", kind: "plain", title: "Show what changes from now on", onclick: () => setParams({ since: token }) }),
+    button({ label: "Start here", kind: "plain", title: "Show what changes from now on", onclick: () => setParams({ zone, since: token }) }),
     button({ label: "Copy as command", kind: "plain", onclick: async () => {
       await navigator.clipboard.writeText(command);
       toast("Copied. It reads as the user whose session is given");
