@@ -13,6 +13,11 @@ enum ClusterSuites {
 @Suite(.serialized)
 enum WaitingClusterSuites {}
 
+/// What has nodes go away, or begin again with lost data, other builds or other members: one after another, beside the
+/// others.
+@Suite(.serialized)
+enum RebuildingClusterSuites {}
+
 /// The three nodes of `ClusterSuites.Shared`. They start when its first test asks for them, and stop after its last.
 enum SharedCluster {
     // Tests of `ClusterSuites` run one after another.

@@ -1,4 +1,5 @@
 import RecordModel
+import Synchronization
 import TestSupport
 import Testing
 
@@ -134,6 +135,43 @@ extension Conformance {
                 #expect(all.dropFirst(lost + 1).allSatisfy { $0.json["lost"] == nil })
                 #expect(all.dropFirst(lost + 1).flatMap(\.numbers) == [1, 2])
                 #expect(Set(all.map(\.id)).count == all.count)
+            }
+            try await node.stop()
+        }
+
+        @Test("what waits for its turn while its webhook is given another address goes to that one only")
+        func changedMeanwhile() async throws {
+            let node = try await SingleNode.start(service: .reachingThisMachine)
+            let home = try await Home.make(on: MemoryService(node: node), schema: Schemas.standard)
+            let space = try await Space(in: home).inPublic
+            try await ScriptedServer.running { _, _ in
+                ScriptedAnswer(status: 200)
+            } _: { receiver in
+                _ = try await home.admin(
+                    "POST", "webhooks",
+                    Self.body(space, ["url": .string(receiver.url + "/former"), "recordTypes": ["Item"]]))
+                // As many as a container may have under way at a time.
+                let underWay = Mutex<[CheckedContinuation<Void, Never>]>([])
+                let deliveries = (0..<8).map { _ in
+                    Task {
+                        try await node.recordService.webhooks.deliver(for: home.container) {
+                            await withCheckedContinuation { going in underWay.withLock { $0.append(going) } }
+                        }
+                    }
+                }
+                try await awaitTrue("all are under way") { underWay.withLock { $0.count } == deliveries.count }
+                try await space.save("a", [:])
+                _ = try await awaitState("the next one is kept") {
+                    try await home.admin("GET", "webhooks/deliveries?\(Self.query(space))")
+                } until: {
+                    $0["current"] != nil
+                }
+                _ = try await home.admin(
+                    "PATCH", "webhooks", Self.body(space, ["url": .string(receiver.url + "/latter")]))
+                for going in underWay.withLock({ $0 }) { going.resume() }
+                for delivery in deliveries { try await delivery.value }
+                try await awaitTrue("it is told") { !receiver.requests.isEmpty }
+                #expect(receiver.requests.map(\.target) == ["/latter"])
             }
             try await node.stop()
         }

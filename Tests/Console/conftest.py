@@ -54,6 +54,14 @@ def free_ports(count):
     return ports
 
 
+def ask_until(is_so):
+    """Asks until it is so; each question is another try."""
+    for _ in range(5_000):
+        if is_so():
+            return
+    raise AssertionError("it was never so")
+
+
 def end_with_parent():
     """In a child: it ends when this program does, however that comes."""
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
@@ -92,10 +100,13 @@ class Server:
                                     env=environment, preexec_fn=end_with_parent)
 
     def wait(self):
-        """Until the node can serve: it is asked again as soon as it refused. Whether it can; not where it ended."""
-        for _ in range(20_000):
-            if self.process.poll() is not None:
+        """Until the node can serve. Whether it can; not where it ended."""
+        for _ in range(2_000):
+            try:
+                self.process.wait(0.05)
                 return False
+            except subprocess.TimeoutExpired:
+                pass
             try:
                 with urllib.request.urlopen(f"{self.url}/health/ready", context=self._tls, timeout=5):
                     return True
@@ -113,7 +124,7 @@ class Server:
 
     def call(self, method, path, body=None, token=None, headers=None, **query):
         """A request with the administrator's token; the JSON of its answer, also of a refusal."""
-        address = self.url + path + ("?" + urlencode(query) if query else "")
+        address = self.url + path + ("?" + urlencode(query, quote_via=quote) if query else "")
         data = None if body is None and method in ("GET", "DELETE") else json.dumps(body or {}).encode()
         request = urllib.request.Request(address, data, method=method, headers={"Content-Type": "application/json", **(headers or {})})
         if token is not False:
@@ -241,8 +252,7 @@ def cluster():
 @pytest.fixture(scope="session")
 def browser(server):
     with sync_playwright() as playwright:
-        program = shutil.which("chromium")
-        assert program, "there is no chromium"
+        program = os.environ["ZONEKEEPER_CHROMIUM"]
         # A browser keeps no file that came by a certificate that it does not trust.
         browser = playwright.chromium.launch(executable_path=program, args=[
             "--no-sandbox", "--disable-dev-shm-usage", f"--ignore-certificate-errors-spki-list={server.public_key_hash()}"])

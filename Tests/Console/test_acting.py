@@ -1,12 +1,14 @@
 """What a user sees, as an admin who acts as them: private records, zones, preferences; by mouse and by keyboard."""
 
+import contextlib
 import json
 import re
 
 import pytest
+from playwright.sync_api import TimeoutError as PlaywrightTimeoutError
 from playwright.sync_api import expect
 
-from conftest import Container, PASSWORD, PATIENCE_MILLISECONDS, sign_in_first
+from conftest import Container, PASSWORD, PATIENCE_MILLISECONDS, ask_until, sign_in_first
 from keys import Keys, Mouse, tab_to
 from test_scenarios import TYPE
 
@@ -443,6 +445,17 @@ def test_large_integers_and_far_dates_of_preferences_stay_exact(ada, open_page, 
     assert values() == {**changed, "serial": large}
 
 
+def retry_until(page, wanted):
+    """Presses Retry for as long as the page has that instead of what is wanted; it may go just before it is pressed."""
+    retry = page.get_by_role("button", name="Retry")
+    for _ in range(20):
+        expect(wanted.or_(retry).first).to_be_visible()
+        if wanted.is_visible():
+            return
+        with contextlib.suppress(PlaywrightTimeoutError):
+            retry.click(timeout=2_000)
+
+
 def test_25_preferences_change_live_on_another_node_after_one_was_killed(cluster, browser):
     first, second, _ = cluster.nodes
     ada = Ada(Container(first, "iCloud.com.example.live"))
@@ -461,26 +474,17 @@ def test_25_preferences_change_live_on_another_node_after_one_was_killed(cluster
     keys.press("Control+s")
     expect(banner(page)).to_contain_text(f"You act as {ada.name}")
     # A new cluster may be choosing a leader, which the page says.
-    theme, retry = page.get_by_role("row", name=re.compile("theme")), page.get_by_role("button", name="Retry")
-    expect(theme.or_(retry)).to_be_visible()
-    if retry.is_visible():
-        retry.click()
-    expect(page.get_by_role("row", name=re.compile("theme"))).to_contain_text("dark")
+    row = page.get_by_role("row", name=re.compile("theme"))
+    retry_until(page, row)
+    expect(row).to_contain_text("dark")
     first.kill()
     # The browser shares the sign-in among the ports of a host, and the time as a user is known to every node.
     ada.container.server = second
-    # Others lead its groups in a moment; each question is another try.
-    for _ in range(2_000):
-        if "values" in ada.preferences("list", {}):
-            break
+    # Others lead its groups in a moment.
+    ask_until(lambda: "values" in ada.preferences("list", {}))
     page.goto(ada.container.address("preferences"))
     expect(banner(page)).to_contain_text(f"You act as {ada.name}")
-    row, retry = page.get_by_role("row", name=re.compile("theme")), page.get_by_role("button", name="Retry")
-    for _ in range(20):
-        expect(row.or_(retry).first).to_be_visible()
-        if not retry.is_visible():
-            break
-        retry.click()
+    retry_until(page, row)
     expect(row).to_contain_text("dark")
     expect(page.get_by_text("live", exact=True)).to_be_visible()
     ada.set({"theme": "light"})

@@ -9,7 +9,7 @@ import subprocess
 import pytest
 from playwright.sync_api import expect
 
-from conftest import PASSWORD
+from conftest import PASSWORD, ask_until
 from keys import Keys, Mouse
 from test_scenarios import PNG, TYPE
 
@@ -401,10 +401,9 @@ def test_22_a_viewer_and_a_developer_meet_what_they_may_not_do(server, restauran
     delete = json.dumps({"operations": [{"operationType": "forceDelete", "record": {"recordName": "osteria"}}]})
     assert "ACCESS_DENIED" in str(viewer.evaluate(send, [f"/database/1/{restaurants.name}/development/public/records/modify", delete]))
     assert "fields" in restaurants.lookup("osteria")
-    # Refusals are written together, each second; each question is another try.
-    for _ in range(5_000):
-        if all("refused: no permission" in str(server.call("GET", "/admin/1/audit", log="requests", order="newest", containing=f"{name} (console)", limit=20)) for name in kind.values()):
-            break
+    # Refusals are written together, each second.
+    for name in kind.values():
+        ask_until(lambda: "refused: no permission" in str(server.call("GET", "/admin/1/audit", log="requests", order="newest", containing=f"{name} (console)", limit=20)))
     hands = hand(admin)
     hands.go("Audit")
     hands.enter(admin.get_by_role("link", name="Refusals"))

@@ -27,7 +27,7 @@ public struct EventQueue<Event> {
 
         @inlinable
         static func < (one: Self, other: Self) -> Bool {
-            (one.time, one.sequence) < (other.time, other.sequence)
+            one.time == other.time ? one.sequence < other.sequence : one.time < other.time
         }
 
         @inlinable

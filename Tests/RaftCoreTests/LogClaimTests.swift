@@ -149,6 +149,23 @@ struct LogClaimTests {
         #expect(raft.status.durableIndex == LogIndex(1))
     }
 
+    /// The next leader may hold another entry in that place, and would count this replica for its own.
+    @Test("A match that was owed to a leader is not told to the next one")
+    func voidMatch() {
+        let ids = (1...3).map { ReplicaID($0) }
+        let restored = RestoredState(bootstrap: Configuration(voters: ids))
+        var raft = Raft(id: ids[0], settings: RaftSettings(), seed: 1, restored: restored, now: .zero)
+        let entry = Entry(index: LogIndex(1), term: Term(1), payload: .empty)
+        let append = Message.Body.appendRequest(AppendRequest(previous: .zero, entries: [entry], commit: .zero))
+        // Asked again before the entry is durable, it owes the match.
+        for _ in 1...2 { _ = raft.receive(Message(from: ids[1], to: ids[0], term: Term(1), body: append), now: .zero) }
+        let empty = Message.Body.appendRequest(AppendRequest(previous: .zero, entries: [], commit: .zero))
+        _ = raft.receive(Message(from: ids[2], to: ids[0], term: Term(2), body: empty), now: .zero)
+        let done = raft.persisted(entry.position, hardState: raft.replica.hardState, now: .zero)
+        #expect(raft.leader == ids[2] && raft.status.durableIndex == entry.index)
+        #expect(done.sendNow.isEmpty)
+    }
+
     @Test("A follower commits no further than it is known to agree with the leader (figure 3.1)")
     func commitsWhatMatches() {
         let ids = (1...3).map { ReplicaID($0) }

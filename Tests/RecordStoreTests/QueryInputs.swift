@@ -64,6 +64,22 @@ enum QueryInputs {
 
     static func query(_ random: inout Random) -> Query {
         var query = Query(recordType: "Note")
+        switch Int.random(in: 0..<8, using: &random) {
+        case 0:
+            // Several ranges, read in their own order.
+            let field = scalars.randomElement(using: &random) ?? "rank"
+            query.filters = [many(field, .in, &random)]
+            query.sorts = [Sort(field: field, isAscending: Bool.random(using: &random))]
+            return query
+        case 1:
+            // Many rows under one key, and few in a range of another field.
+            query.filters = [
+                Filter(field: "half", comparator: .equals, value: value("half", &random)),
+                Filter(field: "rank", comparator: .lessThan, value: .int64(Int64.random(in: 0...2, using: &random))),
+            ]
+            return query
+        default: break
+        }
         for _ in 0..<Int.random(in: 0...3, using: &random) { query.filters.append(filter(&random)) }
         for _ in 0..<([0, 0, 1, 1, 2, 3].randomElement(using: &random) ?? 0) {
             let isAscending = Bool.random(using: &random)

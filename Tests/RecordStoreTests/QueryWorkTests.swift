@@ -45,6 +45,27 @@ struct QueryWorkTests {
         #expect(wide.refusal == nil && wide.names == found.names)
     }
 
+    @Test("a page that goes on in another way has each record once")
+    func otherWay() throws {
+        let world = try QueryWorld()
+        for number in 0..<40 {
+            let fields: [(String, FieldValue?)] = [("half", .int64(1)), ("rank", .int64(Int64(number % 10)))]
+            _ = try world.shard.one(Fixture.annsDefault, .make(.create, "r\(number)", fields))
+        }
+        let query = Query(
+            recordType: "Note",
+            filters: [
+                Filter(field: "half", comparator: .equals, value: .int64(1)),
+                Filter(field: "rank", comparator: .lessThan, value: .int64(2)),
+            ])
+        // Two of eight rows under the one key are found before the few in the range of the other are sorted.
+        var tuning = QueryTuning()
+        tuning.walkedFirst = 8
+        let found = try world.found(query, zone: ZoneKey.defaultZoneName, limit: 200, tuning: tuning)
+        let wanted = [0, 1, 10, 11, 20, 21, 30, 31].map { "\(ZoneKey.defaultZoneName)/r\($0)" }
+        #expect(found.refusal == nil && found.names == wanted)
+    }
+
     @Test("a page exceeds its work by no more than two records", arguments: [1, 50_000, 200_000, 1_000_000])
     func bound(_ workMax: Int) throws {
         let world = try heavyWorld()

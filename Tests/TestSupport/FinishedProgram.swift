@@ -1,5 +1,5 @@
 import Dispatch
-import Foundation
+package import Foundation
 import Synchronization
 
 /// A program that was run to its end.
@@ -29,6 +29,7 @@ package struct FinishedProgram: Sendable {
         process.standardInput = input.isEmpty ? FileHandle.nullDevice : inputPipe
         process.standardOutput = outputPipe
         process.standardError = errorPipe
+        let end = ProcessEnd(of: process)
         try process.run()
         // All at a time: a full pipe would stop the program.
         let errorBytes = Mutex(Data())
@@ -47,11 +48,27 @@ package struct FinishedProgram: Sendable {
         }
         let outputBytes = outputPipe.fileHandleForReading.readDataToEndOfFile()
         reading.wait()
-        process.waitUntilExit()
+        end.wait()
         status = process.terminationStatus
         output = String(decoding: outputBytes, as: UTF8.self)
         errors = String(decoding: errorBytes.withLock { $0 }, as: UTF8.self)
         // So `env` says it.
         try require(status != 127, "\(words[0]) cannot be run: \(errors)")
+    }
+}
+
+/// The end of a process, waited for without `waitUntilExit`, which keeps a processor busy.
+package struct ProcessEnd: Sendable {
+    private let isEnded = DispatchSemaphore(value: 0)
+
+    /// - Parameter process: one that was not started yet.
+    package init(of process: Process) {
+        process.terminationHandler = { [isEnded] _ in isEnded.signal() }
+    }
+
+    /// Waits until the process has ended; any number of times.
+    package func wait() {
+        isEnded.wait()
+        isEnded.signal()
     }
 }

@@ -6,6 +6,7 @@ package final class ServerProcess {
     package let process = Process()
     /// Where its standard error goes.
     package let logPath: String
+    private let end: ProcessEnd
 
     /// The process's id.
     package var pid: Int32 { process.processIdentifier }
@@ -21,6 +22,7 @@ package final class ServerProcess {
         arguments: [String], logPath: String, environment: [String: String] = [:], program: URL = binary
     ) throws {
         self.logPath = logPath
+        end = ProcessEnd(of: process)
         process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
         process.executableURL = program
         process.arguments = ["serve"] + arguments
@@ -43,7 +45,7 @@ package final class ServerProcess {
     /// Ends the process without asking it, as a power cut of the node would.
     package func killNow() {
         kill(pid, SIGKILL)
-        process.waitUntilExit()
+        end.wait()
     }
 
     /// Sends the signal without waiting, so that several processes end at the same moment.
@@ -52,7 +54,7 @@ package final class ServerProcess {
     /// Asks it to stop and waits for its end.
     package func stop() -> Int32 {
         kill(pid, SIGTERM)
-        process.waitUntilExit()
+        end.wait()
         return process.terminationStatus
     }
 

@@ -1,3 +1,4 @@
+import Glibc
 import RaftCore
 import Wire
 
@@ -182,7 +183,7 @@ struct LogRecovery {
     /// Writes a segment's content again in place, from an offset on.
     private func seal(_ segment: Found, _ reader: SegmentReader, from start: Int) throws(DiskError) -> DiskFile {
         try disk.writeAll(Array(reader.bytes[start..<reader.offset]), to: segment.file, at: start)
-        if !reader.bytes[reader.offset...].allSatisfy({ $0 == 0 }) {
+        if SegmentReader.writtenBytes(of: reader.bytes) > reader.offset {
             try disk.zero(segment.file, from: reader.offset, to: segment.sizeBytes)
         }
         try disk.sync(segment.file)
@@ -292,9 +293,10 @@ struct SegmentReader {
 
     /// The greatest watermark in any undamaged record from `start` on, whether or not the chain reaches it.
     static func greatestWatermark(number: UInt64, bytes: [UInt8], from start: Int, seed: UInt32) -> LogAddress {
+        let end = writtenBytes(of: bytes)
         var greatest = LogAddress.start
         var offset = (start + 7) & ~7
-        while offset + RecordHeader.sizeBytes <= bytes.count {
+        while offset < end, offset + RecordHeader.sizeBytes <= bytes.count {
             let address = LogAddress(segment: number, offset: offset)
             if let header = RecordHeader(bytes, at: offset, address: address, seed: seed) {
                 greatest = max(greatest, header.watermark)
@@ -304,5 +306,21 @@ struct SegmentReader {
             }
         }
         return greatest
+    }
+
+    /// Where the last byte ends that is not zero. Most of a segment is zeros when it is read back: they are passed over
+    /// in blocks.
+    static func writtenBytes(of bytes: [UInt8]) -> Int {
+        let zeros = [UInt8](repeating: 0, count: 4_096)
+        var end = bytes.count
+        bytes.withUnsafeBytes { bytes in
+            while end > 0 {
+                let block = UnsafeRawBufferPointer(rebasing: bytes[max(0, end - zeros.count)..<end])
+                guard let start = block.baseAddress, memcmp(start, zeros, block.count) == 0 else { return }
+                end -= block.count
+            }
+        }
+        while end > 0, bytes[end - 1] == 0 { end -= 1 }
+        return end
     }
 }

@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 import Wire
 
-extension WaitingClusterSuites {
+extension RebuildingClusterSuites {
     @Suite("Nodes of several builds, and of wrong clocks")
     struct BuildTests {
         /// Of a build to come.

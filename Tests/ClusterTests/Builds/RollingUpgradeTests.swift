@@ -3,7 +3,7 @@ import RecordModel
 import TestSupport
 import Testing
 
-extension WaitingClusterSuites {
+extension RebuildingClusterSuites {
     /// With `ZONEKEEPER_OLDER_BUILD`, the path of an older build's program, that one is upgraded from, where it knows
     /// feature levels; else this build, held back at the level before its own.
     @Suite("A cluster is upgraded node by node, and not downgraded")
@@ -180,7 +180,8 @@ extension WaitingClusterSuites {
                 let asked = try await base.client.post(
                     base.path("assets/upload"), #"{"tokens": [{"recordType": "Note", "fieldName": "photo"}]}"#,
                     node: id - 1)
-                guard let target = ClusterSuites.AssetTests.target(asked.json["tokens"]?.array?.first?["url"]) else {
+                guard let target = RebuildingClusterSuites.AssetTests.target(asked.json["tokens"]?.array?.first?["url"])
+                else {
                     return false
                 }
                 let sent = try await base.client.send("POST", target, body: bytes, node: id - 1)
@@ -198,7 +199,7 @@ extension WaitingClusterSuites {
             let read = try await base.client.post(
                 base.path("records/lookup"), #"{"records": [{"recordName": "\#(name)"}]}"#, node: id - 1)
             let url = read.json["records"]?.array?.first?["fields"]?["photo"]?["value"]?["downloadURL"]
-            let target = try #require(ClusterSuites.AssetTests.target(url), "\(read)")
+            let target = try #require(RebuildingClusterSuites.AssetTests.target(url), "\(read)")
             return try await base.client.exchange("GET", target, body: nil, node: id - 1).body
         }
 

@@ -5,7 +5,7 @@ import PeerTransport
 import RaftCore
 import Testing
 
-extension WaitingClusterSuites {
+extension RebuildingClusterSuites {
     @Suite("A replica whose database is damaged where SQLite does not see it")
     struct DamagedReplicaTests {
         private func shard(_ cluster: TestCluster, _ node: UInt64) -> String {

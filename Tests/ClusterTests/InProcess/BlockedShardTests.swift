@@ -93,5 +93,36 @@ extension WaitingClusterSuites {
             _ = try? await saved
             try await cluster.shutDown()
         }
+
+        @Test("answers no read once its leader's data are known to be damaged, until another one leads")
+        func damagedLeader() async throws {
+            let cluster = try await TestCluster.started(nodeCount: 3) { $0.shardCount = 1 }
+            _ = try await Commands.submit(Commands.installSchema(), to: cluster.node(1))
+            _ = try await Commands.submit(Commands.save("a", number: 1), to: cluster.node(1))
+            var answer: Result<[UInt8], ReplicaError>?
+            while answer == nil {
+                for node in cluster.nodes.values where answer == nil { answer = try await readOfDamaged(node) }
+            }
+            guard case .failure(.unavailable(let reason)) = answer else {
+                Issue.record("\(String(describing: answer))")
+                return
+            }
+            #expect(reason == "the data of its leader are damaged, and another node has to lead first")
+            #expect(try await Commands.lookup("a", on: cluster.node(1)).contains(#""value":1"#))
+            try await cluster.shutDown()
+        }
+
+        /// What a leader answers in the moment in which its data turn out to be damaged; nil where it does not lead.
+        private func readOfDamaged(_ node: ClusterNode) async throws -> Result<[UInt8], ReplicaError>? {
+            let (group, lane) = (node.map.group(of: Commands.zone), node.lane)
+            let ticket = ReadTicket(ReadTerms(container: "c"), until: node.deadline().time) { .zero }
+            return await withCheckedContinuation { continuation in
+                lane.eventLoop.execute {
+                    guard lane.replicas[group]?.raft.role == .leader else { return continuation.resume(returning: nil) }
+                    lane.health.damaged(group, StorageMismatch("a value cannot be read"), .reading)
+                    lane.reads.read([], from: group, ticket) { continuation.resume(returning: $0) }
+                }
+            }
+        }
     }
 }

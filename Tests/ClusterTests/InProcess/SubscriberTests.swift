@@ -14,7 +14,7 @@ import Wire
 
 @testable import Service
 
-extension ClusterSuites {
+extension RebuildingClusterSuites {
     @Suite("Subscribers without an account, tokens of devices, and webhooks")
     struct SubscriberTests {
         private static let key = SchemaKey(container: "iCloud.test", environment: .development)

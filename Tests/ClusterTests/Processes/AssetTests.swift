@@ -4,7 +4,7 @@ import RecordModel
 import TestSupport
 import Testing
 
-extension ClusterSuites {
+extension RebuildingClusterSuites {
     @Suite("Assets, with nodes and connections that go away")
     struct AssetTests {
         private static let bytes = (0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 7) }

@@ -113,7 +113,7 @@ extension ClusterSuites.Shared {
     }
 }
 
-extension ClusterSuites {
+extension RebuildingClusterSuites {
     @Suite("Backups, by the command")
     struct BackupTests {
         private static let bytes = (0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 7 &+ $0 >> 9) }
@@ -123,7 +123,7 @@ extension ClusterSuites {
             let asked = try await cluster.client.post(
                 cluster.path("assets/upload"), #"{"tokens": [{"recordType": "Note", "fieldName": "photo"}]}"#, node: 0)
             let target = try #require(
-                ClusterSuites.AssetTests.target(asked.json["tokens"]?.array?.first?["url"]), "\(asked)")
+                RebuildingClusterSuites.AssetTests.target(asked.json["tokens"]?.array?.first?["url"]), "\(asked)")
             let uploaded = try await cluster.client.send("POST", target, body: Self.bytes, node: 0)
             let file = try #require(uploaded.json["singleFile"], "\(uploaded)")
             let saved = try await cluster.client.post(
@@ -138,7 +138,7 @@ extension ClusterSuites {
             let read = try await cluster.client.post(
                 cluster.path("records/lookup"), #"{"records": [{"recordName": "photo"}]}"#, node: node)
             let url = read.json["records"]?.array?.first?["fields"]?["photo"]?["value"]?["downloadURL"]
-            let target = try #require(ClusterSuites.AssetTests.target(url), "\(read)")
+            let target = try #require(RebuildingClusterSuites.AssetTests.target(url), "\(read)")
             return try await cluster.client.exchange("GET", target, body: nil, node: node).body
         }
 

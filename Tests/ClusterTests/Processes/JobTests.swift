@@ -2,7 +2,7 @@ import RecordModel
 import TestSupport
 import Testing
 
-extension ClusterSuites {
+extension RebuildingClusterSuites {
     @Suite("Jobs, with nodes that are lost meanwhile")
     struct JobTests {
         private static let notes = 600

@@ -3,7 +3,7 @@ import RecordModel
 import TestSupport
 import Testing
 
-extension ClusterSuites {
+extension RebuildingClusterSuites {
     @Suite("Nodes come and go under load, by the command")
     struct MembersTests {
         @Test("a fourth node is added, leads move, a node is replaced, another removed, and comes back in vain")

@@ -3,7 +3,7 @@ import RecordModel
 import TestSupport
 import Testing
 
-extension WaitingClusterSuites {
+extension RebuildingClusterSuites {
     @Suite("A node that lost its data rebuilds itself, and does not vote before")
     struct RejoinTests {
         @Test("a wiped node: the others go on, it becomes a voter again, and another may then fail")
