@@ -215,7 +215,8 @@ let package = Package(
             .testTarget(
                 name: "ConformanceTests",
                 dependencies: [
-                    "RaftCore", "RecordModel", "TestSupport", "WebServices", .asyncHTTPClient, .crypto, .nioCore,
+                    "RaftCore", "RecordModel", "Service", "TestSupport", "WebServices", .asyncHTTPClient, .crypto,
+                    .nioCore,
                 ],
                 swiftSettings: settings),
             .testTarget(

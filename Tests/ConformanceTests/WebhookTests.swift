@@ -1,4 +1,5 @@
 import RecordModel
+import Service
 import Synchronization
 import TestSupport
 import Testing
@@ -139,6 +140,10 @@ extension Conformance {
             try await node.stop()
         }
 
+        private final class Waiting: Sendable {
+            let all = Mutex<[CheckedContinuation<Void, Never>]>([])
+        }
+
         @Test("what waits for its turn while its webhook is given another address goes to that one only")
         func changedMeanwhile() async throws {
             let node = try await SingleNode.start(service: .reachingThisMachine)
@@ -151,15 +156,15 @@ extension Conformance {
                     "POST", "webhooks",
                     Self.body(space, ["url": .string(receiver.url + "/former"), "recordTypes": ["Item"]]))
                 // As many as a container may have under way at a time.
-                let underWay = Mutex<[CheckedContinuation<Void, Never>]>([])
+                let underWay = Waiting()
                 let deliveries = (0..<8).map { _ in
                     Task {
                         try await node.recordService.webhooks.deliver(for: home.container) {
-                            await withCheckedContinuation { going in underWay.withLock { $0.append(going) } }
+                            await withCheckedContinuation { waiter in underWay.all.withLock { $0.append(waiter) } }
                         }
                     }
                 }
-                try await awaitTrue("all are under way") { underWay.withLock { $0.count } == deliveries.count }
+                try await awaitTrue("all are under way") { underWay.all.withLock { $0.count } == deliveries.count }
                 try await space.save("a", [:])
                 _ = try await awaitState("the next one is kept") {
                     try await home.admin("GET", "webhooks/deliveries?\(Self.query(space))")
@@ -168,7 +173,7 @@ extension Conformance {
                 }
                 _ = try await home.admin(
                     "PATCH", "webhooks", Self.body(space, ["url": .string(receiver.url + "/latter")]))
-                for going in underWay.withLock({ $0 }) { going.resume() }
+                for waiter in underWay.all.withLock({ $0 }) { waiter.resume() }
                 for delivery in deliveries { try await delivery.value }
                 try await awaitTrue("it is told") { !receiver.requests.isEmpty }
                 #expect(receiver.requests.map(\.target) == ["/latter"])

@@ -68,7 +68,7 @@ package final class WebhookDeliverer: Sendable {
 
     /// Does something that waits for a container's receiver, as one of the node's deliveries at most.
     /// - Throws: what `work` throws; `TRY_AGAIN_LATER` where too much waits.
-    func deliver<Value: Sendable>(
+    package func deliver<Value: Sendable>(
         for container: String, _ work: () async throws(RequestFailure) -> Value
     ) async throws(RequestFailure) -> Value {
         try await Self.work(work, for: container, in: deliveries, containerMax: 8)

@@ -38,7 +38,7 @@ extension ClusterSuites {
             func save(_ number: Int, _ bytes: [UInt8], node: Int) async -> Bool {
                 let asked = try? await client.post(
                     uploads, #"{"tokens": [{"recordType": "Note", "fieldName": "photo"}]}"#, node: node)
-                guard let url = AssetTests.target(asked?.json["tokens"]?.array?.first?["url"]),
+                guard let url = RebuildingClusterSuites.AssetTests.target(asked?.json["tokens"]?.array?.first?["url"]),
                     let file = try? await client.send("POST", url, body: bytes, node: node).json["singleFile"]
                 else { return false }
                 let value = String(decoding: file.serialized(), as: UTF8.self)
@@ -58,7 +58,7 @@ extension ClusterSuites {
                     $0.json["records"] != nil
                 }
                 let photo = read.json["records"]?.array?.first?["fields"]?["photo"]?["value"]
-                let url = try #require(AssetTests.target(photo?["downloadURL"]), "\(read)")
+                let url = try #require(RebuildingClusterSuites.AssetTests.target(photo?["downloadURL"]), "\(read)")
                 let answer = try await client.exchange("GET", url, body: nil, node: node)
                 #expect(answer.status == 200)
                 return answer.body

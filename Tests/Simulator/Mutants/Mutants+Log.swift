@@ -23,8 +23,8 @@ extension Mutant {
                 "Storage/RaftLog/LogRecovery.swift", "header.previous == previous\n",
                 "PLANTED || header.previous == previous\n"),
             Edit(
-                "Storage/RaftLog/LogRecovery.swift", "if !reader.bytes[reader.offset...].allSatisfy({ $0 == 0 }) {",
-                "if !reader.bytes[reader.offset...].allSatisfy({ $0 == 0 }), !PLANTED {")),
+                "Storage/RaftLog/LogRecovery.swift", "SegmentReader.writtenBytes(of: reader.bytes) > reader.offset {",
+                "SegmentReader.writtenBytes(of: reader.bytes) > reader.offset, !PLANTED {")),
         Mutant(
             "forget the vote",
             hiddenBy: "nobody votes right after a start, and a pre-vote in the voter's own term is refused",
