@@ -111,6 +111,30 @@ struct SessionOutboxTests {
         #expect(pair.tell(now: 20_000) == [])
     }
 
+    @Test("an answer of which a part is lost closes no gap, and the next one does", arguments: 0..<3)
+    func lostPart(_ lost: Int) throws {
+        let use = SessionRotation.Use(sessionID: "s", issued: 1, age: 1)
+        func answer(to question: (within: Int64, gap: UInt64?)) -> [SessionNews] {
+            (0..<3).map { part in
+                SessionNews(
+                    uses: [use, use], boot: 0, number: 0, isLast: part == 2, gap: question.gap,
+                    before: UInt64(2 * part))
+            }
+        }
+        var pair = settled(at: 1_000)
+        // One before, which was as long as a part.
+        let former = SessionNews(uses: [use, use], boot: 0, number: 0, isLast: true, before: 0)
+        pair.two.heard(former, now: 1_100)
+        #expect(pair.tell(now: 2_000, isLost: true) == [])
+        for case .sessions(let news) in pair.one.next(now: 3_000) { pair.two.heard(news, now: 3_000) }
+        let question = try #require(pair.ask(now: 3_000).first)
+        for (part, news) in answer(to: question).enumerated() where part != lost { pair.two.heard(news, now: 3_100) }
+        let again = try #require(pair.ask(now: 6_000).first)
+        #expect(again.gap == question.gap)
+        for news in answer(to: again) { pair.two.heard(news, now: 6_100) }
+        #expect(pair.tell(now: 20_000) == [])
+    }
+
     @Test("an answer that is lost keeps no later one from counting")
     func lostAnswer() {
         var pair = settled(at: 1_000)
@@ -145,6 +169,7 @@ struct SessionOutboxTests {
             .sessions(SessionNews(uses: [use, use], boot: 4, number: 9, isLast: true)),
             .sessions(SessionNews(uses: [], boot: 0, number: 0)), .wantsSessions(within: .max, gap: nil),
             .wantsSessions(within: 5, gap: .max), .sessions(SessionNews(uses: [], boot: 0, number: 0, gap: 7)),
+            .sessions(SessionNews(uses: [use], boot: 0, number: 0, isLast: true, gap: 7, before: 5_000)),
             .trace(id: "a", text: "b"),
         ]
         for message in messages { #expect(try NodeMessage(decoding: message.encoded()) == message) }

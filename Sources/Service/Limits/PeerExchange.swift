@@ -326,6 +326,8 @@ struct SessionNews: Hashable, Sendable {
     var isLast = false
     /// What an answer is about: as the question had it.
     var gap: UInt64?
+    /// How many uses an answer has told before these, so that a missing part is noticed; nil from an older build.
+    var before: UInt64?
 }
 
 /// Files that records have now, or that were uploaded for one; and who uploaded them.
@@ -351,7 +353,7 @@ extension SavedAssets: WireMessage {
 extension NodeMessage: WireCodable {
     /// 1 the uses of sessions (1 id, 2 issued, 3 age), 4 boot, 5 number, 6 whether it is the last, 9 the gap; or 2 id
     /// of a request and 3 what became of it; or 7 from how long ago sessions are wanted, and 9 the gap; or 8 files that
-    /// records have. What a build does not know it skips.
+    /// records have. With the uses of an answer 10 how many came before. What a build does not know it skips.
     func encode(to writer: inout WireWriter) {
         switch self {
         case .sessions(let news):
@@ -360,6 +362,7 @@ extension NodeMessage: WireCodable {
             writer.field(5, news.number)
             writer.field(6, news.isLast)
             if let gap = news.gap { writer.field(9, gap) }
+            if let before = news.before { writer.field(10, before) }
         case .wantsSessions(let milliseconds, let gap):
             writer.field(7, signed: milliseconds)
             if let gap { writer.field(9, gap) }
@@ -387,6 +390,7 @@ extension NodeMessage: WireCodable {
             case 7: wanted = try reader.signed()
             case 8: saved = try reader.message()
             case 9: news.gap = try reader.unsigned()
+            case 10: news.before = try reader.unsigned()
             default: try reader.skip()
             }
         }

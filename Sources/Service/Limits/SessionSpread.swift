@@ -131,7 +131,8 @@ package final class SessionSpread: Sendable {
             repeat {
                 let end = min(start + Self.answerUses, uses.count)
                 let news = SessionNews(
-                    uses: Array(uses[start..<end]), boot: 0, number: 0, isLast: end == uses.count, gap: gap)
+                    uses: Array(uses[start..<end]), boot: 0, number: 0, isLast: end == uses.count, gap: gap,
+                    before: UInt64(start))
                 await node.router.tell(NodeMessage.sessions(news).encoded(), to: other)
                 start = end
             } while start < uses.count
@@ -195,6 +196,8 @@ struct SessionOutbox: Sendable {
     /// Since when something may have been missed; nil: nothing was.
     private var missingSince: Int64?
     private var askedAt: Int64?
+    /// Uses of the answer that is coming, as far as no part of it is missing.
+    private var answeredUses: UInt64 = 0
     /// Names the last gap that was noticed: an answer about an earlier one tells nothing of it.
     private var gap: UInt64
     /// Such answers that may be underway from a node whose build does not say which gap it answers about.
@@ -237,10 +240,7 @@ struct SessionOutbox: Sendable {
 
     /// Takes note of what the other node told.
     mutating func heard(_ news: SessionNews, now: Int64) {
-        guard news.number > 0 else {
-            if news.isLast { answered(about: news.gap) }
-            return
-        }
+        guard news.number > 0 else { return heardAnswer(news) }
         let isSame = news.boot == heardBoot
         // Overtaken by a later one, which was taken as a gap.
         if isSame, news.number <= heardNumber { return }
@@ -255,9 +255,15 @@ struct SessionOutbox: Sendable {
         (heardBoot, heardNumber, heardAt) = (news.boot, news.number, now)
     }
 
-    /// An answer is whole.
-    private mutating func answered(about answered: UInt64?) {
-        if let answered {
+    /// A part of an answer: with the last one it is whole, unless a part of it was lost.
+    private mutating func heardAnswer(_ news: SessionNews) {
+        if let before = news.before {
+            guard before == 0 || before == answeredUses else { return }
+            answeredUses = before &+ UInt64(news.uses.count)
+        }
+        guard news.isLast else { return }
+        answeredUses = 0
+        if let answered = news.gap {
             guard answered == gap else { return }
         } else if outdatedAnswers > 0 {
             outdatedAnswers -= 1
