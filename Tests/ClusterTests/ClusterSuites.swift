@@ -13,8 +13,7 @@ enum ClusterSuites {
 @Suite(.serialized)
 enum WaitingClusterSuites {}
 
-/// What has nodes go away, or begin again with lost data, other builds or other members: one after another, beside the
-/// others.
+/// What stops, wipes, replaces or upgrades nodes: one after another, beside the others.
 @Suite(.serialized)
 enum RebuildingClusterSuites {}
 

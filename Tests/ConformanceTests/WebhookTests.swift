@@ -140,8 +140,20 @@ extension Conformance {
             try await node.stop()
         }
 
-        private final class Waiting: Sendable {
-            let all = Mutex<[CheckedContinuation<Void, Never>]>([])
+        /// Deliveries that go on until they are ended.
+        private final class HeldDeliveries: Sendable {
+            private let all = Mutex<[CheckedContinuation<Void, Never>]>([])
+            var count: Int { all.withLock { $0.count } }
+
+            func hold() async { await withCheckedContinuation { held in all.withLock { $0.append(held) } } }
+
+            func end() {
+                let held = all.withLock { all in
+                    defer { all = [] }
+                    return all
+                }
+                for each in held { each.resume() }
+            }
         }
 
         @Test("what waits for its turn while its webhook is given another address goes to that one only")
@@ -156,15 +168,16 @@ extension Conformance {
                     "POST", "webhooks",
                     Self.body(space, ["url": .string(receiver.url + "/former"), "recordTypes": ["Item"]]))
                 // As many as a container may have under way at a time.
-                let underWay = Waiting()
+                let underWay = HeldDeliveries()
+                defer { underWay.end() }
                 let deliveries = (0..<8).map { _ in
                     Task {
                         try await node.recordService.webhooks.deliver(for: home.container) {
-                            await withCheckedContinuation { waiter in underWay.all.withLock { $0.append(waiter) } }
+                            await underWay.hold()
                         }
                     }
                 }
-                try await awaitTrue("all are under way") { underWay.all.withLock { $0.count } == deliveries.count }
+                try await awaitTrue("all are under way") { underWay.count == deliveries.count }
                 try await space.save("a", [:])
                 _ = try await awaitState("the next one is kept") {
                     try await home.admin("GET", "webhooks/deliveries?\(Self.query(space))")
@@ -173,7 +186,7 @@ extension Conformance {
                 }
                 _ = try await home.admin(
                     "PATCH", "webhooks", Self.body(space, ["url": .string(receiver.url + "/latter")]))
-                for waiter in underWay.all.withLock({ $0 }) { waiter.resume() }
+                underWay.end()
                 for delivery in deliveries { try await delivery.value }
                 try await awaitTrue("it is told") { !receiver.requests.isEmpty }
                 #expect(receiver.requests.map(\.target) == ["/latter"])

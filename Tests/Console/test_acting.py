@@ -454,6 +454,7 @@ def retry_until(page, wanted):
             return
         with contextlib.suppress(PlaywrightTimeoutError):
             retry.click(timeout=2_000)
+    raise AssertionError("Retry helped nothing")
 
 
 def test_25_preferences_change_live_on_another_node_after_one_was_killed(cluster, browser):

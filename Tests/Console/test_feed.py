@@ -104,6 +104,14 @@ def test_what_was_read_is_of_its_own_feed_until_the_next_one_has_come(ada, open_
     expect(page.get_by_label("Feed of")).to_have_value("")
     expect(page.get_by_text("Nothing changed since this token")).to_be_visible()
 
+    # A feed that cannot be read is not followed either, nor is the one before in its place.
+    page.unroute("**/records/changes")
+    page.route("**/records/changes", lambda route: route.abort())
+    page.get_by_label("Feed of").select_option("trip")
+    expect(page.get_by_role("alert")).to_be_visible()
+    page.get_by_role("button", name="Follow").click()
+    expect(page.get_by_role("status").filter(has_text="Stopped")).to_be_visible()
+
 
 @pytest.mark.parametrize("scheme, width", [("light", 1280), ("dark", 360)])
 def test_axe_finds_nothing_in_a_feed(ada, browser, signed_in, scheme, width):  # noqa: F811

@@ -66,7 +66,7 @@ enum QueryInputs {
         var query = Query(recordType: "Note")
         switch Int.random(in: 0..<8, using: &random) {
         case 0:
-            // Several ranges, read in their own order.
+            // Several ranges of one field, sorted by that field.
             let field = scalars.randomElement(using: &random) ?? "rank"
             query.filters = [many(field, .in, &random)]
             query.sorts = [Sort(field: field, isAscending: Bool.random(using: &random))]

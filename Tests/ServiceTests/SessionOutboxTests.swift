@@ -114,24 +114,28 @@ struct SessionOutboxTests {
     @Test("an answer of which a part is lost closes no gap, and the next one does", arguments: 0..<3)
     func lostPart(_ lost: Int) throws {
         let use = SessionRotation.Use(sessionID: "s", issued: 1, age: 1)
-        func answer(to question: (within: Int64, gap: UInt64?)) -> [SessionNews] {
+        func answer(_ id: UInt64, to question: (within: Int64, gap: UInt64?)) -> [SessionNews] {
             (0..<3).map { part in
                 SessionNews(
-                    uses: [use, use], boot: 0, number: 0, isLast: part == 2, gap: question.gap,
+                    uses: [use, use], boot: id, number: 0, isLast: part == 2, gap: question.gap,
                     before: UInt64(2 * part))
             }
         }
         var pair = settled(at: 1_000)
-        // One before, which was as long as a part.
-        let former = SessionNews(uses: [use, use], boot: 0, number: 0, isLast: true, before: 0)
-        pair.two.heard(former, now: 1_100)
         #expect(pair.tell(now: 2_000, isLost: true) == [])
         for case .sessions(let news) in pair.one.next(now: 3_000) { pair.two.heard(news, now: 3_000) }
         let question = try #require(pair.ask(now: 3_000).first)
-        for (part, news) in answer(to: question).enumerated() where part != lost { pair.two.heard(news, now: 3_100) }
+        for (part, news) in answer(7, to: question).enumerated() where part != lost {
+            pair.two.heard(news, now: 3_100)
+        }
+        // The end of one answer does not go with the beginning of another.
         let again = try #require(pair.ask(now: 6_000).first)
-        #expect(again.gap == question.gap)
-        for news in answer(to: again) { pair.two.heard(news, now: 6_100) }
+        pair.two.heard(answer(8, to: again)[0], now: 6_100)
+        let third = try #require(pair.ask(now: 9_000).first)
+        for news in answer(9, to: third).dropFirst() { pair.two.heard(news, now: 9_100) }
+        let last = try #require(pair.ask(now: 12_000).first)
+        #expect(last.gap == question.gap)
+        for news in answer(10, to: last) { pair.two.heard(news, now: 12_100) }
         #expect(pair.tell(now: 20_000) == [])
     }
 

@@ -63,7 +63,11 @@ package struct ProcessEnd: Sendable {
 
     /// - Parameter process: one that was not started yet.
     package init(of process: Process) {
-        process.terminationHandler = { [isEnded] _ in isEnded.signal() }
+        process.terminationHandler = { [isEnded] process in
+            // It returns at once by now, and only then are the process and its files let go.
+            process.waitUntilExit()
+            isEnded.signal()
+        }
     }
 
     /// Waits until the process has ended; any number of times.

@@ -45,8 +45,11 @@ package final class ServerProcess {
     /// Ends the process without asking it, as a power cut of the node would.
     package func killNow() {
         kill(pid, SIGKILL)
-        end.wait()
+        wait()
     }
+
+    /// Waits for its end.
+    package func wait() { end.wait() }
 
     /// Sends the signal without waiting, so that several processes end at the same moment.
     package func signalKill() { kill(pid, SIGKILL) }
@@ -54,7 +57,7 @@ package final class ServerProcess {
     /// Asks it to stop and waits for its end.
     package func stop() -> Int32 {
         kill(pid, SIGTERM)
-        end.wait()
+        wait()
         return process.terminationStatus
     }
 

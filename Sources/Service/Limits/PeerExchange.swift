@@ -317,7 +317,7 @@ enum NodeMessage: Hashable, Sendable {
 /// The newest tokens of some sessions, as one node tells another.
 struct SessionNews: Hashable, Sendable {
     var uses: [SessionRotation.Use]
-    /// Names one start of the node that tells; random.
+    /// Names one start of the node that tells, or one answer; random. 0 in an answer of an older build.
     var boot: UInt64
     /// 1 for the first message to this node since then, so that a missing one is noticed; 0 in an answer to
     /// `wantsSessions`.
@@ -326,7 +326,8 @@ struct SessionNews: Hashable, Sendable {
     var isLast = false
     /// What an answer is about: as the question had it.
     var gap: UInt64?
-    /// How many uses an answer has told before these, so that a missing part is noticed; nil from an older build.
+    /// How many uses an answer has told before these, so that a missing part is noticed; nil in other news, and from an
+    /// older build.
     var before: UInt64?
 }
 
@@ -353,7 +354,7 @@ extension SavedAssets: WireMessage {
 extension NodeMessage: WireCodable {
     /// 1 the uses of sessions (1 id, 2 issued, 3 age), 4 boot, 5 number, 6 whether it is the last, 9 the gap; or 2 id
     /// of a request and 3 what became of it; or 7 from how long ago sessions are wanted, and 9 the gap; or 8 files that
-    /// records have. With the uses of an answer 10 how many came before. What a build does not know it skips.
+    /// records have; 10, in an answer: how many uses came before these. What a build does not know it skips.
     func encode(to writer: inout WireWriter) {
         switch self {
         case .sessions(let news):

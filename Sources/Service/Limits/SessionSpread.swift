@@ -127,11 +127,12 @@ package final class SessionSpread: Sendable {
         guard answering.withLock({ $0.insert(other).inserted }) else { return }
         node.platform.startTask { [self] in
             let uses = rotation.uses(within: milliseconds, now: uptime)
+            let id = node.platform.random()
             var start = 0
             repeat {
                 let end = min(start + Self.answerUses, uses.count)
                 let news = SessionNews(
-                    uses: Array(uses[start..<end]), boot: 0, number: 0, isLast: end == uses.count, gap: gap,
+                    uses: Array(uses[start..<end]), boot: id, number: 0, isLast: end == uses.count, gap: gap,
                     before: UInt64(start))
                 await node.router.tell(NodeMessage.sessions(news).encoded(), to: other)
                 start = end
@@ -196,8 +197,8 @@ struct SessionOutbox: Sendable {
     /// Since when something may have been missed; nil: nothing was.
     private var missingSince: Int64?
     private var askedAt: Int64?
-    /// Uses of the answer that is coming, as far as no part of it is missing.
-    private var answeredUses: UInt64 = 0
+    /// The answer that is coming, and how many of its uses have come without one missing.
+    private var answer: (id: UInt64, uses: UInt64) = (0, 0)
     /// Names the last gap that was noticed: an answer about an earlier one tells nothing of it.
     private var gap: UInt64
     /// Such answers that may be underway from a node whose build does not say which gap it answers about.
@@ -258,11 +259,11 @@ struct SessionOutbox: Sendable {
     /// A part of an answer: with the last one it is whole, unless a part of it was lost.
     private mutating func heardAnswer(_ news: SessionNews) {
         if let before = news.before {
-            guard before == 0 || before == answeredUses else { return }
-            answeredUses = before &+ UInt64(news.uses.count)
+            if before == 0 { answer = (news.boot, 0) }
+            guard answer == (news.boot, before) else { return }
+            answer.uses += UInt64(news.uses.count)
         }
         guard news.isLast else { return }
-        answeredUses = 0
         if let answered = news.gap {
             guard answered == gap else { return }
         } else if outdatedAnswers > 0 {

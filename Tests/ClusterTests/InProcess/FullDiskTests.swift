@@ -41,8 +41,7 @@ struct FullDiskTests {
         #expect(await node.obstacle(node.status())?.contains("the disk of node 1 is full") == true)
         #expect(await NodeMetrics.lines(of: node).contains("zonekeeper_disk_short 1"))
 
-        // What was accepted before went into the room that was kept for it. How much that is depends on when the node
-        // looks at its disk again.
+        // What was accepted until then is there. How much that is depends on when the node looks at its disk again.
         #expect(try await Commands.lookup(Self.name(saved - 1), on: node).contains("number"))
         #expect(try await Commands.submit(Commands.delete(Self.name(0)), to: node) == .records([.deleted]))
         await #expect(throws: ClusterError.self) {

@@ -34,12 +34,12 @@ export function feedScreen() {
 /**
  * A page of the feed of a zone, or of the database where there is none.
  * @param {string} zone @param {string} syncToken @param {AbortSignal} [abort]
- * @returns {Promise<{zone: string, changes: any[], syncToken: string, moreComing: boolean}>}
+ * @returns {Promise<{zone: string, since: string, changes: any[], syncToken: string, moreComing: boolean}>}
  */
 async function read(zone, syncToken, abort) {
   const body = { resultsLimit: pageSize, ...(syncToken ? { syncToken } : {}), ...(zone ? { zoneID: { zoneName: zone }, numbersAsStrings: true } : {}) };
   const page = await call(zone ? zoneFeed : databaseFeed, { place: own(), body, signal: abort });
-  return { zone, changes: page.records ?? page.zones, syncToken: page.syncToken, moreComing: page.moreComing };
+  return { zone, since: syncToken, changes: page.records ?? page.zones, syncToken: page.syncToken, moreComing: page.moreComing };
 }
 
 const own = () => ({ ...place.peek(), database: "private" });
@@ -51,16 +51,16 @@ function feed() {
   const zones = resource((abort) => call(listZones, { place: own(), body: {}, signal: abort }).then((answer) =>
     answer.zones.map(({ zoneID }) => zoneID.zoneName).filter((name) => name !== "_defaultZone")));
   /**
-   * What was read, and of which feed: until the first page of another one has come, it is still that of the earlier.
+   * What was read, and of which feed: until the first page of another one has come, this is still the earlier feed.
    * `rows` are in the feed's order, the same record or zone once for each time that it was told of.
    */
-  const got = signal({ zone: "", rows: [], token: "", moreComing: false });
+  const got = signal({ zone: "", since: "", rows: [], token: "", moreComing: false });
   let total = 0;
   const take = (page, isFirst) => {
     if (isFirst) total = 0;
-    const { zone, changes, syncToken: token, moreComing } = page;
+    const { zone, since, changes, syncToken: token, moreComing } = page;
     const added = changes.map((change) => ({ number: (total += 1), change }));
-    got.value = { zone, rows: (isFirst ? added : [...got.peek().rows, ...added]).slice(-keptMax), token, moreComing };
+    got.value = { zone, since: isFirst ? since : got.peek().since, rows: (isFirst ? added : [...got.peek().rows, ...added]).slice(-keptMax), token, moreComing };
     return page;
   };
   const first = resource((abort) => read(zone.value, since.value, abort).then((page) => (abort.aborted ? page : take(page, true))));
@@ -83,7 +83,11 @@ function feed() {
   const turn = signal(0);
   effect(() => {
     void turn.value;
-    if (!isLive.value || first.isLoading.value || !first.data.value) return;
+    if (!isLive.value || first.isLoading.value) return;
+    if (first.error.value || !first.data.value) {
+      state.value = "broken";
+      return;
+    }
     const abort = new AbortController();
     onCleanup(() => abort.abort());
     void follow(next, () => got.peek().moreComing, state, error, abort.signal);
@@ -108,8 +112,8 @@ function feed() {
     view(first, {
       error: (found) => failure(found, first.reload),
       show: () => [
-        () => (hasRows.value ? (shownZone.value ? recordTable(shown, shownZone.value) : zoneTable(shown)) : empty({ icon: "feed", title: since.value ? "Nothing changed since this token" : "Nothing happened here yet",
-          text: isLive.value ? "Changes appear here within seconds." : zone.value ? "Records that are saved or deleted in this zone appear here." : "Zones appear here with their first record." })),
+        () => (hasRows.value ? (shownZone.value ? recordTable(shown, shownZone.value) : zoneTable(shown)) : empty({ icon: "feed", title: got.value.since ? "Nothing changed since this token" : "Nothing happened here yet",
+          text: isLive.value ? "Changes appear here within seconds." : shownZone.value ? "Records that are saved or deleted in this zone appear here." : "Zones appear here with their first record." })),
         div({ class: "table-foot" }, span({ role: "status" }, () => (hasRows.value ? `${plural(got.value.rows.length, "change")} shown${got.value.moreComing ? "" : ", these are all up to now"}` : "")),
           () => (got.value.moreComing && !isLive.value ? button({ label: "Load more", onclick: more }) : null)),
         () => onward(got.value),
