@@ -77,6 +77,9 @@ final class SimulatedDisk: LogDisk, @unchecked Sendable {
             case .created(let path, _), .renamed(_, to: let path, _, _), .removed(let path, _): path
             }
         }
+
+        /// Whether this removes what was being made when a process ended: where it comes back, each start removes it.
+        var isOfLeftover: Bool { if case .removed(let path, _) = self { path.hasSuffix(".tmp") } else { false } }
     }
 
     private let world: World
@@ -111,7 +114,7 @@ final class SimulatedDisk: LogDisk, @unchecked Sendable {
             let paths = names.filter { unsyncedFiles.contains(ObjectIdentifier($0.value)) }.keys
             return paths.min() ?? "a file without a name"
         }
-        return nameChanges.first { !Self.mayWait($0.path) }?.path
+        return nameChanges.first { !$0.isOfLeftover && !Self.mayWait($0.path) }?.path
     }
 
     /// Files of assets wait to be synced, and so do snapshots, which a start throws away.
