@@ -14,6 +14,21 @@ extension Conformance {
 
         private static func query(_ space: Space) -> String { "container=\(space.home.container)&name=hook" }
 
+        /// Runs `body` with a node in this process, a space of it, and a receiver that takes everything.
+        private static func onOwnNode(
+            _ body: (SingleNode, Space, ScriptedServer) async throws -> Void
+        ) async throws {
+            let node = try await SingleNode.start(service: .reachingThisMachine)
+            let home = try await Home.make(on: MemoryService(node: node), schema: Schemas.standard)
+            let space = try await Space(in: home).inPublic
+            try await ScriptedServer.running { _, _ in
+                ScriptedAnswer(status: 200)
+            } _: { receiver in
+                try await body(node, space, receiver)
+            }
+            try await node.stop()
+        }
+
         @Test("a receiver is told of public records and private zones, signed and in order", arguments: Door.allCases)
         func told(door: Door) async throws {
             let space = try await Space.own(door, schema: Schemas.standard)
@@ -108,12 +123,8 @@ extension Conformance {
 
         @Test("a receiver is told that something was lost, then of what is kept and of what comes")
         func lost() async throws {
-            let node = try await SingleNode.start(service: .reachingThisMachine)
-            let home = try await Home.make(on: MemoryService(node: node), schema: Schemas.standard)
-            let space = try await Space(in: home).inPublic
-            try await ScriptedServer.running { _, _ in
-                ScriptedAnswer(status: 200)
-            } _: { receiver in
+            try await Self.onOwnNode { node, space, receiver in
+                let home = space.home
                 let made = try await home.admin(
                     "POST", "webhooks", Self.body(space, ["url": .string(receiver.url), "recordTypes": ["Item"]]))
                 let secret = try #require(made["secret"]?.string)
@@ -137,7 +148,6 @@ extension Conformance {
                 #expect(all.dropFirst(lost + 1).flatMap(\.numbers) == [1, 2])
                 #expect(Set(all.map(\.id)).count == all.count)
             }
-            try await node.stop()
         }
 
         /// Deliveries that go on until they are ended.
@@ -158,12 +168,8 @@ extension Conformance {
 
         @Test("what waits for its turn while its webhook is given another address goes to that one only")
         func changedMeanwhile() async throws {
-            let node = try await SingleNode.start(service: .reachingThisMachine)
-            let home = try await Home.make(on: MemoryService(node: node), schema: Schemas.standard)
-            let space = try await Space(in: home).inPublic
-            try await ScriptedServer.running { _, _ in
-                ScriptedAnswer(status: 200)
-            } _: { receiver in
+            try await Self.onOwnNode { node, space, receiver in
+                let home = space.home
                 _ = try await home.admin(
                     "POST", "webhooks",
                     Self.body(space, ["url": .string(receiver.url + "/former"), "recordTypes": ["Item"]]))
@@ -191,7 +197,6 @@ extension Conformance {
                 try await awaitTrue("it is told") { !receiver.requests.isEmpty }
                 #expect(receiver.requests.map(\.target) == ["/latter"])
             }
-            try await node.stop()
         }
 
         @Test("it is listed without its secret, tested, changed, disabled and removed", arguments: Door.allCases)
