@@ -128,7 +128,7 @@ let package = Package(
                 "Admission", "Authorization", "Cluster", "Directory", "KeyValueStore", "PeerTransport", "RaftCore",
                 "RecordModel", "RecordStore", "Storage", "Telemetry", "Wire", .crypto, .deque, .logging,
                 .nioCore, .tracing,
-            ], testing: [.nioPosix]),
+            ], testing: ["TestSupport", .nioPosix]),
         module(
             "WebServices",
             [
@@ -224,7 +224,8 @@ let package = Package(
                 swiftSettings: settings),
             // Depends on the programs that no other tests need, so that one build makes everything.
             .testTarget(
-                name: "LintTests", dependencies: ["sdk-benchmarks", "seed-apps", "simulate", "store-benchmarks"],
+                name: "LintTests",
+                dependencies: ["TestSupport", "sdk-benchmarks", "seed-apps", "simulate", "store-benchmarks"],
                 exclude: ["Lists"], swiftSettings: settings),
             .executableTarget(
                 name: "sdk-benchmarks",

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// `choose_build_folder` and `build` of `scripts/lib.sh`, with a stand-in for the compiler.
@@ -43,21 +44,14 @@ struct BuildCacheTests {
     /// Runs the script in the clone.
     /// - Returns: what it said, and what it ended with.
     private func run(_ changes: [String: String] = [:], holding lock: String? = nil) throws -> (String, Int32) {
-        let process = Process()
-        process.executableURL = URL(filePath: "/usr/bin/env")
-        process.arguments = (lock.map { ["flock", $0] } ?? []) + ["bash", "-c", Self.script]
-        process.currentDirectoryURL = URL(filePath: folder + "/clone")
         let path = ProcessInfo.processInfo.environment["PATH"] ?? ""
-        process.environment = [
+        let variables = [
             "PATH": "\(folder)/bin:\(path)", "HOME": home, "LIBRARY": folder + "/lib.sh", "CI": "true",
             "COMPILER": "6.3", "STATUS": "0",
-        ].merging(changes) { $1 }
-        let output = Pipe()
-        process.standardOutput = output
-        try process.run()
-        let bytes = output.fileHandleForReading.readDataToEndOfFile()
-        process.waitUntilExit()
-        return (String(decoding: bytes, as: UTF8.self), process.terminationStatus)
+        ].merging(changes) { $1 }.map { "\($0)=\($1)" }
+        let words = (lock.map { ["flock", $0] } ?? []) + ["bash", "-c", Self.script]
+        let program = try FinishedProgram(["env", "-i", "-C", folder + "/clone"] + variables + words)
+        return (program.output, program.status)
     }
 
     /// The folders of the cache.

@@ -1,5 +1,6 @@
 import Crypto
 import Foundation
+import TestSupport
 import Testing
 
 /// The code of `docs/webhooks.md` that verifies signatures: the Swift as it is here, Python and JavaScript as they are
@@ -98,15 +99,9 @@ struct WebhookSampleTests {
         let (source, cases) = (folder.appending(path: name), folder.appending(path: "cases.json"))
         try Data(code.utf8).write(to: source)
         try JSONEncoder().encode(Self.genuine + Self.others).write(to: cases)
-        let (process, output) = (Process(), Pipe())
-        process.executableURL = URL(filePath: "/usr/bin/env")
-        process.arguments = [program, source.path, cases.path]
-        process.standardOutput = output
-        try process.run()
-        let answer = output.fileHandleForReading.readDataToEndOfFile()
-        process.waitUntilExit()
+        let answer = try FinishedProgram([program, source.path, cases.path]).output
         let expected = Self.genuine.map { _ in true } + Self.others.map { _ in false }
-        #expect(try JSONDecoder().decode([Bool].self, from: answer) == expected)
+        #expect(try JSONDecoder().decode([Bool].self, from: Data(answer.utf8)) == expected)
     }
 }
 

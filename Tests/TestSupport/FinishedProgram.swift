@@ -1,6 +1,4 @@
-import Dispatch
-package import Foundation
-import Synchronization
+import Foundation
 
 /// A program that was run to its end.
 package struct FinishedProgram: Sendable {
@@ -21,58 +19,34 @@ package struct FinishedProgram: Sendable {
     ///   - environment: what it finds in its environment beside what this process has.
     /// - Throws: `TestFailure` where there is no such program.
     package init(_ words: [String], input: String = "", environment: [String: String] = [:]) throws {
-        let process = Process()
-        process.executableURL = URL(filePath: "/usr/bin/env")
-        process.arguments = words
-        process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
-        let (inputPipe, outputPipe, errorPipe) = (Pipe(), Pipe(), Pipe())
-        process.standardInput = input.isEmpty ? FileHandle.nullDevice : inputPipe
-        process.standardOutput = outputPipe
-        process.standardError = errorPipe
-        let end = ProcessEnd(of: process)
-        try process.run()
-        // All at a time: a full pipe would stop the program.
-        let errorBytes = Mutex(Data())
-        let reading = DispatchGroup()
-        DispatchQueue.global().async(group: reading) {
-            let bytes = errorPipe.fileHandleForReading.readDataToEndOfFile()
-            errorBytes.withLock { $0 = bytes }
-        }
-        if !input.isEmpty {
-            // A program that does not read ends the pipe.
-            signal(SIGPIPE, SIG_IGN)
-            DispatchQueue.global().async(group: reading) {
-                try? inputPipe.fileHandleForWriting.write(contentsOf: Data(input.utf8))
-                try? inputPipe.fileHandleForWriting.close()
-            }
-        }
-        let outputBytes = outputPipe.fileHandleForReading.readDataToEndOfFile()
-        reading.wait()
-        end.wait()
-        status = process.terminationStatus
-        output = String(decoding: outputBytes, as: UTF8.self)
-        errors = String(decoding: errorBytes.withLock { $0 }, as: UTF8.self)
-        // So `env` says it.
-        try require(status != 127, "\(words[0]) cannot be run: \(errors)")
+        // Files, as a full pipe would stop it.
+        let (read, written, errors) = (try NamelessFile(input), try NamelessFile(), try NamelessFile())
+        let child = try ChildProcess(
+            words, environment: environment, input: read.handle, output: written.handle, errors: errors.handle)
+        status = child.wait()
+        output = try written.text()
+        self.errors = try errors.text()
     }
 }
 
-/// The end of a process, waited for without `waitUntilExit`, which keeps a processor busy.
-package struct ProcessEnd: Sendable {
-    private let isEnded = DispatchSemaphore(value: 0)
+/// A temporary file that nobody else can open.
+private struct NamelessFile {
+    let handle: FileHandle
 
-    /// - Parameter process: one that was not started yet.
-    package init(of process: Process) {
-        process.terminationHandler = { [isEnded] process in
-            // It returns at once by now, and only then are the process and its files let go.
-            process.waitUntilExit()
-            isEnded.signal()
-        }
+    /// - Parameter text: what is read from it first.
+    init(_ text: String = "") throws {
+        var path = Array((NSTemporaryDirectory() + "XXXXXX").utf8CString)
+        let descriptor = mkstemp(&path)
+        try require(descriptor >= 0, "no temporary file: \(String(cString: strerror(errno)))")
+        unlink(path)
+        handle = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
+        try handle.write(contentsOf: Data(text.utf8))
+        try handle.seek(toOffset: 0)
     }
 
-    /// Waits until the process has ended; any number of times.
-    package func wait() {
-        isEnded.wait()
-        isEnded.signal()
+    /// All that is in it.
+    func text() throws -> String {
+        try handle.seek(toOffset: 0)
+        return String(decoding: try handle.readToEnd() ?? Data(), as: UTF8.self)
     }
 }

@@ -2,16 +2,14 @@ package import Foundation
 
 /// A `zonekeeper serve` process of the binary under test.
 package final class ServerProcess {
-    /// The process itself.
-    package let process = Process()
     /// Where its standard error goes.
     package let logPath: String
-    private let end: ProcessEnd
+    private let child: ChildProcess
 
     /// The process's id.
-    package var pid: Int32 { process.processIdentifier }
+    package var pid: Int32 { child.pid }
     /// Whether it has not ended.
-    package var isRunning: Bool { process.isRunning }
+    package var isRunning: Bool { child.isRunning }
 
     /// Starts `zonekeeper serve` with more arguments.
     /// - Parameters:
@@ -22,21 +20,14 @@ package final class ServerProcess {
         arguments: [String], logPath: String, environment: [String: String] = [:], program: URL = binary
     ) throws {
         self.logPath = logPath
-        end = ProcessEnd(of: process)
-        process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
-        process.executableURL = program
-        process.arguments = ["serve"] + arguments
         if !FileManager.default.fileExists(atPath: logPath) {
             try require(FileManager.default.createFile(atPath: logPath, contents: nil), "cannot write \(logPath)")
         }
         let log = try FileHandle(forWritingTo: URL(filePath: logPath))
         try log.seekToEnd()
-        process.standardOutput = log
-        process.standardError = log
-        try process.run()
+        child = try ChildProcess(
+            [program.path, "serve"] + arguments, environment: environment, output: log, errors: log)
     }
-
-    deinit { if process.isRunning { kill(pid, SIGKILL) } }
 
     /// The binary beside the test bundle.
     package static let binary: URL = URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent()
@@ -44,21 +35,22 @@ package final class ServerProcess {
 
     /// Ends the process without asking it, as a power cut of the node would.
     package func killNow() {
-        kill(pid, SIGKILL)
+        signalKill()
         wait()
     }
 
     /// Waits for its end.
-    package func wait() { end.wait() }
+    /// - Returns: what it ended with; the signal's number where one ended it.
+    @discardableResult
+    package func wait() -> Int32 { child.wait() }
 
     /// Sends the signal without waiting, so that several processes end at the same moment.
-    package func signalKill() { kill(pid, SIGKILL) }
+    package func signalKill() { child.signal(SIGKILL) }
 
     /// Asks it to stop and waits for its end.
     package func stop() -> Int32 {
-        kill(pid, SIGTERM)
-        wait()
-        return process.terminationStatus
+        child.signal(SIGTERM)
+        return wait()
     }
 
     /// What it logged so far.

@@ -26,20 +26,15 @@ package final class SingleNode: Sendable {
 
     private let folder: String
     private let node: ClusterNode
-    private let group: MultiThreadedEventLoopGroup
     private let context: WebContext
     /// What was used, day by day; it is written when a test asks for it.
     package var history: UsageHistory { context.history }
     /// The operations below the HTTP API.
     package var recordService: RecordService { context.service }
 
-    private init(
-        folder: String, node: ClusterNode, group: MultiThreadedEventLoopGroup, settings: ServiceSettings,
-        logger: Logger
-    ) {
+    private init(folder: String, node: ClusterNode, settings: ServiceSettings, logger: Logger) {
         self.folder = folder
         self.node = node
-        self.group = group
         context = WebContext(
             service: RecordService(node: node, settings: settings, logger: logger),
             // A test that counts entries of logs must not depend on how long it takes.
@@ -73,14 +68,13 @@ package final class SingleNode: Sendable {
         // What tests on a busy machine wait for is done at last.
         settings.requestDeadlineMilliseconds = 600_000
         settings.encryptionKey = (0..<32).map { UInt8($0) }
-        let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         var logger = Logger(label: "single")
         logger.logLevel = ProcessInfo.processInfo.environment["TEST_LOG"] == nil ? .critical : .debug
         let node = try await ClusterNode.open(
-            settings, platform: SystemPlatform(eventLoop: group.next()), logger: logger)
+            settings, platform: SystemPlatform(eventLoop: MultiThreadedEventLoopGroup.singleton.next()), logger: logger)
         try await node.start { fatalError("the node under test stopped: \($0)") }
         try await node.awaitMap()
-        let single = SingleNode(folder: folder, node: node, group: group, settings: service, logger: logger)
+        let single = SingleNode(folder: folder, node: node, settings: service, logger: logger)
         try await single.awaitReady()
         try await single.liftRates()
         return single
@@ -178,7 +172,6 @@ package final class SingleNode: Sendable {
     package func stop() async throws {
         await context.stop()
         await node.stop()
-        try await group.shutdownGracefully()
         try FileManager.default.removeItem(atPath: folder)
     }
 }

@@ -44,7 +44,7 @@ extension WaitingClusterSuites.AssetClusterTests {
         for asset in [before, during] {
             try await awaitTrue("the file goes") { try await !node.assets.holds(asset) }
         }
-        try await cluster.shutDown()
+        await cluster.stop()
     }
 
     @Test("while nobody knows which clock is right nothing is refused for its date; what is forged is refused")
@@ -102,6 +102,6 @@ extension WaitingClusterSuites.AssetClusterTests {
         #expect(await open(soon) { $0.reversed() } == .accessDenied)
         cluster.clocks[0].set(aheadMilliseconds: 0)
         #expect(await open(soon) == nil)
-        try await cluster.shutDown()
+        await cluster.stop()
     }
 }

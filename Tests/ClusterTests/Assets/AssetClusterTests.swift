@@ -102,7 +102,7 @@ extension WaitingClusterSuites {
             for node in cluster.nodes.values {
                 try await awaitTrue("node \(node.settings.nodeID) holds it") { try await node.assets.holds(asset) }
             }
-            try await cluster.shutDown()
+            await cluster.stop()
         }
 
         @Test("with a node away a majority is enough; what it missed it fetches when it is back; a minority is not")
@@ -120,7 +120,7 @@ extension WaitingClusterSuites {
             try await awaitTrue("the node fetches what it missed") { try await cluster.node(3).assets.holds(asset) }
             await cluster.stop([2, 3])
             await #expect(throws: AssetError.self) { try await cluster.node(1).holdAsset(asset, in: group) }
-            try await cluster.shutDown()
+            await cluster.stop()
         }
 
         @Test("a file that nobody has is missing, and a candidate that has something else is passed over")
@@ -137,7 +137,7 @@ extension WaitingClusterSuites {
             try await cluster.node(1).assets.pull(asset, from: [NodeID(3), NodeID(2)])
             #expect(try await download(asset, from: cluster.node(1)) == bytes)
             #expect(try cluster.node(1).assetCounts.pulls == 1)
-            try await cluster.shutDown()
+            await cluster.stop()
         }
 
         /// Where a node keeps a file.
@@ -169,7 +169,7 @@ extension WaitingClusterSuites {
             ) { try await upload.hold(asset, in: group, of: node) }
             #expect(try await self.upload(bytes, to: node) == asset)
             try await upload.hold(asset, in: group, of: node)
-            try await cluster.shutDown()
+            await cluster.stop()
         }
 
         @Test("a copy that the disk cannot read any more is fetched again where the file is held")
@@ -188,7 +188,7 @@ extension WaitingClusterSuites {
             #expect(try await download(asset, from: node) == bytes)
             try await node.assets.pull(asset, from: node.map.holders(of: group))
             #expect(try await node.assets.holds(asset))
-            try await cluster.shutDown()
+            await cluster.stop()
         }
 
         @Test("a changed bit is found, set aside and fetched anew")
@@ -206,7 +206,7 @@ extension WaitingClusterSuites {
                 let file = try cluster.node(2).assets.files.open(asset)
                 return try file?.bytes(0..<asset.size) == bytes
             }
-            try await cluster.shutDown()
+            await cluster.stop()
         }
 
         /// Brings the time of a shard up to 100 minutes towards the clock's: each command moves it by a minute.
@@ -252,7 +252,7 @@ extension WaitingClusterSuites {
             for node in cluster.nodes.values {
                 try await awaitTrue("the released one goes") { try await !node.assets.holds(saved) }
             }
-            try await cluster.shutDown()
+            await cluster.stop()
         }
 
         @Test("a node alone receives, holds, gives and refuses more than the limit; an upload that is given up is gone")
@@ -276,7 +276,7 @@ extension WaitingClusterSuites {
             await given.abandon()
             await #expect(throws: AssetError.self) { _ = try await given.finish() }
             #expect(try listFolder(at: cluster.dataPath(1) + "/assets/incoming").isEmpty)
-            try await cluster.shutDown()
+            await cluster.stop()
         }
     }
 }

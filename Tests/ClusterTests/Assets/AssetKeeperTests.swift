@@ -70,7 +70,7 @@ extension WaitingClusterSuites.AssetClusterTests {
         try await awaitTrue("the node looks for the second one") { disk.refused > 0 }
         disk.refuse(nil)
         try await awaitTrue("the node fetches the second one") { try await node.assets.holds(second) }
-        try await cluster.shutDown()
+        await cluster.stop()
     }
 
     @Test("of files that no node has so many are remembered at most, and the others are asked for")
@@ -89,7 +89,7 @@ extension WaitingClusterSuites.AssetClusterTests {
         _ = try await upload(bytes(1_000), to: node)
         try await awaitTrue("files are looked through") { node.assetCounts.files == 1 }
         #expect(node.assetCounts.missing == 3 && node.assetCounts.missingFiles.count == 3)
-        try await cluster.shutDown()
+        await cluster.stop()
     }
 
     @Test("where a shard's table of files cannot be read the files of the others are seen to all the same")
@@ -112,7 +112,7 @@ extension WaitingClusterSuites.AssetClusterTests {
         try await awaitTrue("the file counts as missing") { node.assetCounts.missing == 1 }
         _ = try await upload(bytes(1_000), to: node)
         try await awaitTrue("files are looked through") { node.assetCounts.files == 1 }
-        try await cluster.shutDown()
+        await cluster.stop()
     }
 
     @Test("a transaction that names more files than it tells of has all of them compared")
@@ -145,7 +145,7 @@ extension WaitingClusterSuites.AssetClusterTests {
             try await cluster.start()
             #expect(try await download(asset, from: cluster.node(1)) == bytes)
         }
-        try await cluster.shutDown()
+        await cluster.stop()
     }
 
     @Test("the background reading rests also after a file that it could not read")
@@ -157,7 +157,7 @@ extension WaitingClusterSuites.AssetClusterTests {
         try flip(asset, at: 0, on: 1, cluster)
         try await awaitTrue("the damage is found") { node.assetCounts.damaged == 1 }
         try await awaitTrue("it rests") { cluster.clocks[0].wasAskedToSleep(milliseconds: 1_040) }
-        try await cluster.shutDown()
+        await cluster.stop()
     }
 
     @Test("after a start the background reading goes on where it was")
@@ -177,7 +177,7 @@ extension WaitingClusterSuites.AssetClusterTests {
         try await cluster.start()
         try await awaitTrue("a damaged file is found") { try cluster.node(1).assetCounts.damaged > 0 }
         #expect(try listFolder(at: cluster.dataPath(1) + "/assets/damaged") == [Hex.encode(next.sha256)])
-        try await cluster.shutDown()
+        await cluster.stop()
     }
 
     @Test("a replica that is given up while files are looked through ends their deletion at once")
@@ -203,7 +203,7 @@ extension WaitingClusterSuites.AssetClusterTests {
         var held = 0
         for asset in assets where try await node.assets.holds(asset) { held += 1 }
         #expect(held == 1 && node.assetCounts.collected == 1)
-        try await cluster.shutDown()
+        await cluster.stop()
     }
 
     @Test(
@@ -245,7 +245,7 @@ extension WaitingClusterSuites.AssetClusterTests {
         try writer.close()
         try await awaitTrue("the replica goes on") { await failure() == nil }
         #expect(try await download(named, from: node) == bytes(1_000))
-        try await cluster.shutDown()
+        await cluster.stop()
     }
 
     @Test("a file that too few nodes could hold counts as unsaved: it stays on the disk of the node that took it")
@@ -288,7 +288,7 @@ extension WaitingClusterSuites.AssetClusterTests {
         #expect(throws: RequestFailure.self) {
             try service.unsavedUploads.begin(owner, limit: 100_000 + 65_535, now: service.now)
         }
-        try await cluster.shutDown()
+        await cluster.stop()
     }
 
     private func reference(_ bytes: [UInt8]) -> AssetReference {

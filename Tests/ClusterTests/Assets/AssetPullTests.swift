@@ -140,7 +140,7 @@ extension WaitingClusterSuites.AssetClusterTests {
         #expect(try incoming(cluster, 1).count == 1)
         await next.abandon()
         #expect(try incoming(cluster, 1).isEmpty)
-        try await cluster.shutDown()
+        await cluster.stop()
     }
 
     @Test("a fetch whose only peer falls silent fails in time, leaves nothing, and is tried again")
@@ -160,7 +160,7 @@ extension WaitingClusterSuites.AssetClusterTests {
         disk.open()
         try await puller.assets.pull(asset, from: [NodeID(3)])
         #expect(try await download(asset, from: puller) == bytes)
-        try await cluster.shutDown()
+        await cluster.stop()
     }
 
     @Test("a fetch whose peer goes in the middle goes on at the next one, behind what is there")
@@ -184,7 +184,7 @@ extension WaitingClusterSuites.AssetClusterTests {
         #expect(puller.assetCounts.pulls == 1 && puller.assetCounts.failedPulls == 0)
         #expect(try await download(asset, from: puller) == bytes)
         #expect(try incoming(cluster, 1).isEmpty)
-        try await cluster.shutDown()
+        await cluster.stop()
     }
 
     @Test("a peer that reads as many pieces as it may is asked again after a pause, and not passed over")
@@ -209,7 +209,7 @@ extension WaitingClusterSuites.AssetClusterTests {
         try await pulled
         #expect(puller.assetCounts.pulls == 1 && puller.assetCounts.failedPulls == 0)
         #expect(try await download(asset, from: puller) == bytes)
-        try await cluster.shutDown()
+        await cluster.stop()
     }
 
     @Test("a peer that sends other bytes is passed over, where files are in the clear and nothing shows that they are")
@@ -228,7 +228,7 @@ extension WaitingClusterSuites.AssetClusterTests {
         #expect(try incoming(cluster, 1).isEmpty)
         try await puller.assets.pull(asset, from: [NodeID(3), NodeID(2)])
         #expect(try await download(asset, from: puller) == bytes)
-        try await cluster.shutDown()
+        await cluster.stop()
     }
 
     @Test("a node tells which named files are on their way, and which no node has")
@@ -260,7 +260,7 @@ extension WaitingClusterSuites.AssetClusterTests {
         #expect(try await upload(bytes(1_000), to: cluster.node(1)) == asset)
         try await awaitTrue("the file is there again") { try cluster.node(2).assetCounts.missing == 0 }
         #expect(try await download(asset, from: cluster.node(2)) == bytes(1_000))
-        try await cluster.shutDown()
+        await cluster.stop()
     }
 
     @Test("a file that no node has is not asked for in every round")
@@ -277,7 +277,7 @@ extension WaitingClusterSuites.AssetClusterTests {
             try await awaitTrue("files are looked through") { node.assetCounts.files == UInt64(count) }
         }
         #expect(node.assetCounts.failedPulls == failed)
-        try await cluster.shutDown()
+        await cluster.stop()
     }
 
     @Test("a file whose name is not durable yet does not count as fetched")
@@ -295,7 +295,7 @@ extension WaitingClusterSuites.AssetClusterTests {
         disk.fail()
         await #expect(throws: AssetError.self) { try await upload.value }
         await #expect(throws: AssetError.missing) { try await pull.value }
-        try await cluster.shutDown()
+        await cluster.stop()
     }
 
     @Test("a request ends at its deadline however long nodes fetch a file; what they fetch serves the next one")
@@ -310,7 +310,7 @@ extension WaitingClusterSuites.AssetClusterTests {
         }
         disk.open()
         try await node.holdAsset(asset, in: group, by: node.deadline(milliseconds: 3_600_000))
-        try await cluster.shutDown()
+        await cluster.stop()
     }
 
     @Test("a node that lacks many files notes some at a time, and has all of them in the end")
@@ -336,7 +336,7 @@ extension WaitingClusterSuites.AssetClusterTests {
         #expect(third.assetCounts.fetching <= 4)
         disk.grow(by: 10_000_000)
         for asset in assets { try await awaitTrue("it has all") { try await third.assets.holds(asset) } }
-        try await cluster.shutDown()
+        await cluster.stop()
     }
 
     @Test("a disk that becomes full in the middle: uploads and fetches are refused, leave nothing, and may be repeated")
@@ -359,7 +359,7 @@ extension WaitingClusterSuites.AssetClusterTests {
         #expect(try await download(asset, from: node) == bytes)
         disk.grow(by: 10_000_000)
         #expect(try await upload(bytes, to: node) == asset)
-        try await cluster.shutDown()
+        await cluster.stop()
     }
 
     @Test("of ten thousand uploads at once a node takes as many as it may, and the others are told to try again")
@@ -381,7 +381,7 @@ extension WaitingClusterSuites.AssetClusterTests {
         for upload in taken { await upload.abandon() }
         #expect(try incoming(cluster, 1).isEmpty)
         #expect(try await upload([1], to: node).size == 1)
-        try await cluster.shutDown()
+        await cluster.stop()
     }
 
     /// Makes it look as if a file had last been asked for some seconds ago.
@@ -413,7 +413,7 @@ extension WaitingClusterSuites.AssetClusterTests {
         }
         #expect(try await node.assets.holds(asset))
         #expect(try await node.assets.holds(unsaved))
-        try await cluster.shutDown()
+        await cluster.stop()
     }
 
     @Test("a file that a clock far ahead stamped is not kept for so much longer")
@@ -426,7 +426,7 @@ extension WaitingClusterSuites.AssetClusterTests {
             let modified = try node.assets.files.status(of: asset.sha256)?.modified
             return try #require(modified) <= node.platform.clock.wallMilliseconds
         }
-        try await cluster.shutDown()
+        await cluster.stop()
     }
 
     @Test("after a replica went to another node no file is deleted for the grace")
@@ -452,6 +452,6 @@ extension WaitingClusterSuites.AssetClusterTests {
         }
         cluster.clocks[0].set(aheadMilliseconds: 2 * grace + 120_000)
         try await awaitTrue("the file goes") { try await !node.assets.holds(asset) }
-        try await cluster.shutDown()
+        await cluster.stop()
     }
 }

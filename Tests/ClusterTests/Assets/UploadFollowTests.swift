@@ -99,7 +99,7 @@ extension WaitingClusterSuites.AssetClusterTests {
             #expect(try await download(asset, from: cluster.node(id)) == bytes)
         }
         for id in 1...3 as ClosedRange<UInt64> { #expect(try incoming(cluster, id).isEmpty) }
-        try await cluster.shutDown()
+        await cluster.stop()
     }
 
     @Test("an upload that is given up, or whose node goes, leaves nothing where it was copied")
@@ -113,7 +113,7 @@ extension WaitingClusterSuites.AssetClusterTests {
         try await awaitTrue("the copy goes with the node") { try incoming(cluster, 2).isEmpty }
         await next.abandon()
         #expect(try cluster.node(2).assetCounts.earlyPulls == 0)
-        try await cluster.shutDown()
+        await cluster.stop()
     }
 
     @Test("a node that takes no more uploads to copy is passed over, for the next one")
@@ -125,7 +125,7 @@ extension WaitingClusterSuites.AssetClusterTests {
         let asset = try await upload.finish()
         try await upload.hold(asset, in: group, of: cluster.node(1))
         #expect(try await earlyPulls(cluster) == [0, 1])
-        try await cluster.shutDown()
+        await cluster.stop()
     }
 
     @Test("a copy whose disk becomes full leaves nothing, and the file is held by the others")
@@ -141,7 +141,7 @@ extension WaitingClusterSuites.AssetClusterTests {
         #expect(try await cluster.node(3).assets.holds(asset))
         #expect(try await !cluster.node(2).assets.holds(asset))
         #expect(try incoming(cluster, 2).isEmpty)
-        try await cluster.shutDown()
+        await cluster.stop()
     }
 
     @Test("a node that stops in a copy keeps nobody waiting: the others hold the file, and it goes on when it can")
@@ -158,7 +158,7 @@ extension WaitingClusterSuites.AssetClusterTests {
         disk.open()
         try await awaitTrue("node 2 holds it") { try await cluster.node(2).assets.holds(asset) }
         #expect(try await download(asset, from: cluster.node(2)) == bytes)
-        try await cluster.shutDown()
+        await cluster.stop()
     }
 }
 

@@ -66,7 +66,7 @@ extension RebuildingClusterSuites {
             let able = try cluster.node(3)
             try await yieldUntil { await level(of: group, on: able) == Self.next }
             try await yieldUntil { await able.isReady(able.status()) }
-            try await cluster.shutDown()
+            await cluster.stop()
         }
 
         @Test(
@@ -99,7 +99,7 @@ extension RebuildingClusterSuites {
                 try await yieldUntil { await node.isReady(node.status()) }
             }
             #expect(try await Commands.lookup("before", on: try cluster.node(2)).contains("\"number\""))
-            try await cluster.shutDown()
+            await cluster.stop()
         }
 
         @Test(
@@ -137,7 +137,7 @@ extension RebuildingClusterSuites {
             #expect(wrong.clockErrorMilliseconds == nil)
             try await yieldUntil { try await submit(Commands.save("c", number: 3), to: wrong) != nil }
             try await yieldUntil { await wrong.isReady(wrong.status()) }
-            try await cluster.shutDown()
+            await cluster.stop()
         }
 
         @Test("where two clocks differ and nobody can tell, both nodes say so", .timeLimit(.minutes(2)))
@@ -149,7 +149,7 @@ extension RebuildingClusterSuites {
             #expect(other.clockDoubt?.contains("clock of node 2") == true)
             #expect(other.clockProblem == nil)
             try await yieldUntil { one.clockDoubt != nil }
-            try await cluster.shutDown()
+            await cluster.stop()
         }
 
         @Test(
@@ -166,7 +166,7 @@ extension RebuildingClusterSuites {
             try await yieldUntil { await wrong.status().allSatisfy { $0.role != .leader } }
             cluster.clocks[0].set(aheadMilliseconds: 0)
             try await yieldUntil { await wrong.isReady(wrong.status()) }
-            try await cluster.shutDown()
+            await cluster.stop()
         }
     }
 }

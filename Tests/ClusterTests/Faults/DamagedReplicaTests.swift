@@ -71,7 +71,7 @@ extension RebuildingClusterSuites {
             _ = try await Commands.submit(Commands.save("record-7", number: 700), to: first)
             #expect(try await awaitTrue { bodies(shard(cluster, follower)) == bodies(shard(cluster, leader)) })
             #expect(bodies(shard(cluster, follower)) != right)
-            try await cluster.shutDown()
+            await cluster.stop()
         }
     }
 }

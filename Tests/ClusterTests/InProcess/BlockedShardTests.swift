@@ -35,7 +35,7 @@ extension WaitingClusterSuites {
                     late, to: node.map.group(of: Commands.zone), by: node.deadline(milliseconds: 1_000))
             }
             for _ in workers { ends.signal() }
-            try await cluster.shutDown()
+            await cluster.stop()
         }
 
         @Test("a change waits for nodes that came before it, though the map here was older", .timeLimit(.minutes(1)))
@@ -66,7 +66,7 @@ extension WaitingClusterSuites {
             #expect(behind.directory.snapshot.isSignUpOpen && behind.map.nodes.count == 4)
             let lease = behind.settings.directoryLeaseMilliseconds
             #expect(behind.platform.clock.now >= begin.adding(milliseconds: lease))
-            try await cluster.shutDown()
+            await cluster.stop()
         }
 
         @Test("answers reads while it cannot apply, soon after they came", .timeLimit(.minutes(1)))
@@ -91,7 +91,7 @@ extension WaitingClusterSuites {
             }
             #expect("\(answer)".contains("the leader cannot apply"))
             _ = try? await saved
-            try await cluster.shutDown()
+            await cluster.stop()
         }
 
         @Test("answers no read by a leader whose data are known to be damaged", .timeLimit(.minutes(2)))
@@ -110,7 +110,7 @@ extension WaitingClusterSuites {
                 let record = try? await Commands.lookup("a", on: cluster.node(1))
                 return record?.contains(#""value":1"#) ?? false
             }
-            try await cluster.shutDown()
+            await cluster.stop()
         }
 
         /// What a leader answers in the moment in which its data turn out to be damaged; nil where it does not lead.

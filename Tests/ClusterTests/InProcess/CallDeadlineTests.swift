@@ -34,7 +34,7 @@ extension ClusterSuites {
             }.get()
             #expect(await answered.value == .failure(.readEnded))
             #expect(await uploaded.value == .success([7]))
-            try await cluster.shutDown()
+            await cluster.stop()
         }
 
         @Test("are let go of once they are answered, however far their deadlines are")

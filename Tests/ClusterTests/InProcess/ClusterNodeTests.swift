@@ -31,7 +31,7 @@ extension ClusterSuites {
             for number in 0..<50 {
                 #expect(try await Commands.lookup("n\(number)", on: cluster.node(1)).contains(#""value":\#(number)"#))
             }
-            try await cluster.shutDown()
+            await cluster.stop()
         }
 
         @Test("three nodes answer for any zone, and go on with two")
@@ -63,7 +63,7 @@ extension ClusterSuites {
             #expect(try await Commands.lookup("after", on: cluster.node(survivors[1])).contains(#""value":7"#))
             try await cluster.start([leader])
             #expect(try await Commands.lookup("n1", on: cluster.node(leader)).contains(#""value":1"#))
-            try await cluster.shutDown()
+            await cluster.stop()
         }
     }
 }

@@ -42,7 +42,7 @@ extension ClusterSuites {
                 #expect(result == .failure(.tooLarge(excess)))
                 _ = try await Commands.submit(Commands.installSchema(), to: node)
             }
-            try await cluster.shutDown()
+            await cluster.stop()
         }
 
         private static func ask(_ node: ClusterNode) async -> Result<[UInt8], ClusterError> {
@@ -71,7 +71,7 @@ extension ClusterSuites {
             }
             // The leader's own question crosses no connection.
             #expect(answers == Verbose.answerBytes)
-            try await cluster.shutDown()
+            await cluster.stop()
         }
     }
 }

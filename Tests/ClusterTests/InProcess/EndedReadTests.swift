@@ -95,7 +95,7 @@ extension ClusterSuites {
                 Issue.record("the next query was not answered")
                 return
             }
-            try await cluster.shutDown()
+            await cluster.stop()
         }
 
         @Test("a read that waits for threads is answered by its deadline, at its leader and through another node")
@@ -114,7 +114,7 @@ extension ClusterSuites {
                     return
                 }
             }
-            try await cluster.shutDown()
+            await cluster.stop()
         }
     }
 }

@@ -33,7 +33,7 @@ extension WaitingClusterSuites {
             disk.isBroken.store(false, ordering: .releasing)
             try await cluster.start([3])
             try await cluster.awaitMaps()
-            try await cluster.shutDown()
+            await cluster.stop()
         }
 
         @Test(
@@ -66,7 +66,7 @@ extension WaitingClusterSuites {
             for node in cluster.nodes.values {
                 #expect(try await Commands.lookup("kept", on: node).contains("7"))
             }
-            try await cluster.shutDown()
+            await cluster.stop()
         }
 
         @Test(
@@ -83,7 +83,7 @@ extension WaitingClusterSuites {
             try await cluster.start([3], opened: { disk.isUnreadable.store(false, ordering: .releasing) })
             #expect(FileManager.default.fileExists(atPath: cluster.dataPath(3) + "/lost-1/log"))
             try await cluster.awaitMaps()
-            try await cluster.shutDown()
+            await cluster.stop()
         }
 
         @Test(
@@ -109,7 +109,7 @@ extension WaitingClusterSuites {
             await cluster.stop([2])
             _ = try await Commands.submit(Commands.installSchema(), to: cluster.node(1))
             try await cluster.start([2])
-            try await cluster.shutDown()
+            await cluster.stop()
         }
 
         @Test("it ends where a database cannot be synced, and the next start has everything", .timeLimit(.minutes(1)))
@@ -136,7 +136,7 @@ extension WaitingClusterSuites {
             FaultyFiles.set(.sync, isFailing: false, under: cluster.dataPath(1))
             try await cluster.start()
             #expect(try await Commands.lookup("kept", on: cluster.node(1)).contains("7"))
-            try await cluster.shutDown()
+            await cluster.stop()
         }
     }
 }

@@ -16,7 +16,7 @@ extension WaitingClusterSuites {
             try await cluster.awaitMaps()
             let mode = try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
             #expect(mode == 0o700)
-            try await cluster.shutDown()
+            await cluster.stop()
         }
 
         @Test("is gone on with where a first start was cut short, and refused where its raft log holds anything")
@@ -36,7 +36,7 @@ extension WaitingClusterSuites {
             let error = await #expect(throws: NodeStartError.self) { try await cluster.start() }
             #expect(error?.description.contains("node.json is missing, but its raft log holds replicas") == true)
             #expect(try listFolder(at: path).contains("log"))
-            try await cluster.shutDown()
+            await cluster.stop()
         }
     }
 }

@@ -44,7 +44,7 @@ extension ClusterSuites {
                 try await change
             }
             for service in services { await service.stop() }
-            try await cluster.shutDown()
+            await cluster.stop()
         }
 
         /// Looks at the log, and again whenever something wakes it, until it has so many notifications.

@@ -57,7 +57,7 @@ struct FullDiskTests {
         #expect(isSaved, "space came back, and nothing else was needed")
         #expect(await node.obstacle(node.status()) == nil)
         #expect(await NodeMetrics.lines(of: node).contains("zonekeeper_disk_short 0"))
-        try await cluster.shutDown()
+        await cluster.stop()
     }
 
     private static func name(_ number: Int) -> String { "\(number)-" + String(repeating: "n", count: 240) }

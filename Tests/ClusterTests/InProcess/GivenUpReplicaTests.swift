@@ -39,7 +39,7 @@ extension WaitingClusterSuites {
             #expect(node.folder.held[group] == nil)
             #expect(node.holdings[group] == nil)
             #expect(!FileManager.default.fileExists(atPath: cluster.dataPath(1) + "/shards/0001.sqlite"))
-            try await cluster.shutDown()
+            await cluster.stop()
         }
 
         @Test("is gone for good before the folder says that a later one is there", .timeLimit(.minutes(1)))
@@ -55,7 +55,7 @@ extension WaitingClusterSuites {
             let durable = try #require(steps.firstIndex(of: "shards is durable"), "\(steps)")
             #expect(steps[durable...].contains("node.json is there"))
             #expect(node.folder.held[group] == 1)
-            try await cluster.shutDown()
+            await cluster.stop()
         }
 
         @Test("keeps no start waiting where the disk has no room to remove it from the log", .timeLimit(.minutes(1)))
@@ -67,7 +67,7 @@ extension WaitingClusterSuites {
             await cluster.stop()
             disk.isFull.store(true, ordering: .releasing)
             await #expect(throws: RaftLogError.diskFull) { try await cluster.start() }
-            try await cluster.shutDown()
+            await cluster.stop()
         }
 
         @Test("members change by a map that is known to be the newest, and by no other", .timeLimit(.minutes(1)))
@@ -89,7 +89,7 @@ extension WaitingClusterSuites {
                 }.get()
                 #expect(members == (isCurrent ? [NodeID(1), NodeID(2)] : [NodeID(1)]))
             }
-            try await cluster.shutDown()
+            await cluster.stop()
         }
     }
 }

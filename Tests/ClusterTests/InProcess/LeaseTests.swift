@@ -36,7 +36,7 @@ extension WaitingClusterSuites {
                 #expect(try await Commands.lookup("a", on: leader).contains("\"number\""))
                 #expect(try await Self.leaseEnd(of: group, on: leader) == nil)
             }
-            try await cluster.shutDown()
+            await cluster.stop()
         }
 
         @Test("that of the directory counts for no request once the clocks differ", .timeLimit(.minutes(1)))
@@ -53,7 +53,7 @@ extension WaitingClusterSuites {
             #expect(!isCurrent)
             try await leader.requireDirectory()
             try await yieldUntil { leader.isDirectoryCurrent }
-            try await cluster.shutDown()
+            await cluster.stop()
         }
 
         @Test("one ends where the machine's clocks come to differ, and another begins", .timeLimit(.minutes(1)))
@@ -75,7 +75,7 @@ extension WaitingClusterSuites {
             try await yieldUntil { try await Self.leaseEnd(of: group, on: leader) != nil }
             #expect(try await Commands.lookup("a", on: leader).contains("\"number\""))
             try await yieldUntil { leader.leasedDirectory.lease.isValid(at: leader.platform.clock.now) }
-            try await cluster.shutDown()
+            await cluster.stop()
         }
     }
 }

@@ -164,7 +164,7 @@ extension ClusterSuites {
             let found = try await query(few, on: node)
             #expect(found.records == 120)
             #expect(found.refusals > 0, "3,000 records were indexed in one command")
-            try await cluster.shutDown()
+            await cluster.stop()
         }
 
         @Test(
@@ -186,7 +186,7 @@ extension ClusterSuites {
             for name in ["n0", "n350", "n699"] {
                 while try await !Commands.lookup(name, on: node).contains("NOT_FOUND") {}
             }
-            try await cluster.shutDown()
+            await cluster.stop()
         }
     }
 }

@@ -60,7 +60,7 @@ extension WaitingClusterSuites {
             await cluster.stop([victim])
             try await cluster.start([victim])
             try await yieldUntil { try await Self.end(of: victim, in: cluster) > end }
-            try await cluster.shutDown()
+            await cluster.stop()
         }
 
         @Test("takes no snapshot before it knows that its folder counts", .timeLimit(.minutes(1)))
@@ -86,7 +86,7 @@ extension WaitingClusterSuites {
                 }
                 #expect(reason.contains("folder may be old"))
             }
-            try await cluster.shutDown()
+            await cluster.stop()
         }
 
         /// Waits until the preferred nodes lead.

@@ -33,7 +33,7 @@ extension ClusterSuites {
                 need, under: QuotaTerms(epoch: 1, isFinal: false, limit: cap), of: Self.database, to: shards[1],
                 by: service.deadline())
             #expect(isThere)
-            try await cluster.shutDown()
+            await cluster.stop()
         }
 
         @Test("of several shards it is enough that one gave something back, and a failure counts, in whatever order")

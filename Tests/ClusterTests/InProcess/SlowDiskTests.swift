@@ -54,7 +54,7 @@ extension WaitingClusterSuites {
                 #expect(throws: Never.self) { try result.get() }
             }
             _ = try await Commands.submit(Commands.save("taken", number: 1), to: node)
-            try await cluster.shutDown()
+            await cluster.stop()
         }
     }
 }

@@ -30,7 +30,7 @@ extension WaitingClusterSuites {
             await cluster.stop([away])
             try await cluster.start([away])
             try await yieldUntil { await isAt(hash, of: group, on: try cluster.node(away)) }
-            try await cluster.shutDown()
+            await cluster.stop()
         }
 
         @Test(
@@ -65,7 +65,7 @@ extension WaitingClusterSuites {
             let hash = try await witness.router.submit(.hashState, to: group, by: witness.deadline())
             try await yieldUntil { await isAt(hash, of: group, on: node) }
             try await yieldUntil { await node.isReady(node.status()) }
-            try await cluster.shutDown()
+            await cluster.stop()
         }
 
         @Test("a group without writes does not hold up the log where something else emptied its write-ahead log")
@@ -87,7 +87,7 @@ extension WaitingClusterSuites {
                 left = node.log.uncheckpointedGroups
             }
             #expect(left == [])
-            try await cluster.shutDown()
+            await cluster.stop()
         }
 
         @Test("a damaged replica makes no copy of its data for a follower", .timeLimit(.minutes(1)))
@@ -109,7 +109,7 @@ extension WaitingClusterSuites {
                 }.get()
             }
             #expect(!wasMade)
-            try await cluster.shutDown()
+            await cluster.stop()
         }
 
         @Test("a checkpoint that a reader holds back lets nothing go from the log", .timeLimit(.minutes(1)))
@@ -128,7 +128,7 @@ extension WaitingClusterSuites {
             try reader.inDatabase { try $0.execute(sql: "COMMIT") }
             try await checkpoint(applier.group, on: node)
             try reader.close()
-            try await cluster.shutDown()
+            await cluster.stop()
         }
 
         @Test("a copy of one group's database holds up checkpoints of no other", .timeLimit(.minutes(1)))
@@ -164,7 +164,7 @@ extension WaitingClusterSuites {
             #expect(!database.isBeingCopied)
             try reader.inDatabase { try $0.execute(sql: "COMMIT") }
             try reader.close()
-            try await cluster.shutDown()
+            await cluster.stop()
         }
 
         @Test("a node that stops gives up the copies and hashes that it is making", .timeLimit(.minutes(1)))
@@ -191,7 +191,7 @@ extension WaitingClusterSuites {
             #expect(throws: CancellationError.self) {
                 try FileHash.ofFile(at: ReplicaOpening.databasePath(of: GroupID(1), in: cluster.dataPath(1))) { false }
             }
-            try await cluster.shutDown()
+            await cluster.stop()
         }
 
         @Test("what readers kept of the old database's write-ahead log is not laid over an installed snapshot")
@@ -322,7 +322,7 @@ extension WaitingClusterSuites {
             let node = try cluster.node(1)
             let raft = try await node.lane.eventLoop.submit { node.raft(of: group) }.get()
             #expect(try #require(raft).term >= later)
-            try await cluster.shutDown()
+            await cluster.stop()
         }
 
         /// Has nodes keep little of what a node that is away lacks.

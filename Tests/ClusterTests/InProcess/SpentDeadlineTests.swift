@@ -18,7 +18,7 @@ extension ClusterSuites {
                 guard case .unavailable(let reason) = error else { throw TestFailure("\(error)") }
                 #expect(reason.contains("time was over before anything was sent"))
             }
-            try await cluster.shutDown()
+            await cluster.stop()
         }
 
         @Test("a write of which nobody knows what came of it is not sent again; a read is")
@@ -39,7 +39,7 @@ extension ClusterSuites {
                 return reads == 1 ? .answered(.failure(.outcomeUnknown("lost"))) : .answered(.success([7]))
             }
             #expect(answer == [7] && reads == 2)
-            try await cluster.shutDown()
+            await cluster.stop()
         }
     }
 }

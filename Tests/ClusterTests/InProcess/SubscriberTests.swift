@@ -142,7 +142,7 @@ extension RebuildingClusterSuites {
             world.service.start()
             try await body(world)
             await world.service.stop()
-            try await cluster.shutDown()
+            await cluster.stop()
         }
 
         private static func database(of account: String) -> DatabaseKey {
@@ -277,7 +277,7 @@ extension RebuildingClusterSuites {
             #expect(await !node.levels.has(.notifications, in: group), "nobody says so within a second")
             try await cluster.start([2])
             #expect(try await client == "phone")
-            try await cluster.shutDown()
+            await cluster.stop()
         }
 
         @Test("a webhook is told by a node on which others wait for as much as they may")
@@ -335,7 +335,7 @@ extension RebuildingClusterSuites {
                 return false
             }
             await #expect(throws: RequestFailure.self) { try await log.page(after: []) }
-            try await cluster.shutDown()
+            await cluster.stop()
         }
 
         @Test("a restore that takes a webhook back to before its first delivery is told, under an id that none had")

@@ -23,7 +23,6 @@ final class TestCluster {
     private(set) var settings: [NodeSettings]
     /// The machines' wall clocks, by node less one.
     let clocks: [TestClock]
-    private let group = MultiThreadedEventLoopGroup(numberOfThreads: 2)
 
     /// - Parameter change: adjusts each node's settings.
     init(nodeCount: Int, _ change: (inout NodeSettings) -> Void = { _ in }) async throws {
@@ -84,7 +83,8 @@ final class TestCluster {
             let node = try await ClusterNode.open(
                 settings,
                 platform: TestPlatform(
-                    system: SystemPlatform(eventLoop: group.next()), clocks: clocks[Int(settings.nodeID.rawValue) - 1]),
+                    system: SystemPlatform(eventLoop: MultiThreadedEventLoopGroup.singleton.next()),
+                    clocks: clocks[Int(settings.nodeID.rawValue) - 1]),
                 logger: logger)
             try opened()
             try await node.start { onFatalError(settings.nodeID, $0) }
@@ -107,11 +107,6 @@ final class TestCluster {
 
     func awaitMaps() async throws {
         for id in nodes.keys.sorted() { try await node(id).awaitMap() }
-    }
-
-    func shutDown() async throws {
-        await stop()
-        try await group.shutdownGracefully()
     }
 }
 

@@ -60,7 +60,7 @@ extension WaitingClusterSuites {
             for name in ["fsync", "replicate", "apply"] { _ = try only(name, there, below: propose) }
             let answer = try only("read", there, below: ask)
             for name in ["read index", "query"] { _ = try only(name, there, below: answer) }
-            try await cluster.shutDown()
+            await cluster.stop()
         }
 
         @Test("without a trace nothing is recorded", .timeLimit(.minutes(1)))
@@ -73,7 +73,7 @@ extension WaitingClusterSuites {
             _ = try await Commands.submit(Commands.installSchema(), to: node)
             _ = try await Commands.submit(Commands.save("a", number: 1), to: node)
             #expect(node.settings.tracer?.queue.takeAll().isEmpty == true)
-            try await cluster.shutDown()
+            await cluster.stop()
         }
     }
 }

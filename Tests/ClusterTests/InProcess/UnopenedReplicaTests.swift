@@ -24,7 +24,7 @@ extension WaitingClusterSuites {
 
             try disk.empty()
             try await yieldUntil { await Self.isOpen(on: node) }
-            try await cluster.shutDown()
+            await cluster.stop()
         }
 
         /// Whether the shard's replica takes part.

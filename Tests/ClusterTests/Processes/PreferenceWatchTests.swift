@@ -163,32 +163,28 @@ extension ClusterSuites.Shared {
 
 /// `zonekeeper kv watch` in the background.
 private final class WatchCommand {
-    private let process = Process()
+    private let process: ChildProcess
     private let outputPath: String
     private let errorPath: String
 
     init(_ cluster: ProcessCluster, _ arguments: [String]) throws {
         outputPath = cluster.folder + "/watch.out"
         errorPath = cluster.folder + "/watch.err"
-        process.executableURL = ServerProcess.binary
-        process.arguments = ["kv", "watch"] + arguments
-        process.environment = ProcessInfo.processInfo.environment.merging(cluster.environment) { $1 }
         for path in [outputPath, errorPath] {
             try #require(FileManager.default.createFile(atPath: path, contents: nil))
         }
-        process.standardOutput = try FileHandle(forWritingTo: URL(filePath: outputPath))
-        process.standardError = try FileHandle(forWritingTo: URL(filePath: errorPath))
-        try process.run()
+        process = try ChildProcess(
+            [ServerProcess.binary.path, "kv", "watch"] + arguments, environment: cluster.environment,
+            output: FileHandle(forWritingTo: URL(filePath: outputPath)),
+            errors: FileHandle(forWritingTo: URL(filePath: errorPath)))
     }
-
-    deinit { if process.isRunning { kill(process.processIdentifier, SIGKILL) } }
 
     var errors: String { (try? String(contentsOfFile: errorPath, encoding: .utf8)) ?? "" }
 
     /// What it printed, once it has ended.
     func lines() async throws -> [JSONValue] {
         try await awaitTrue("the command ends") { !process.isRunning }
-        try #require(!process.isRunning && process.terminationStatus == 0, "\(errors)")
+        try #require(process.wait() == 0, "\(errors)")
         let text = try String(contentsOfFile: outputPath, encoding: .utf8)
         return text.split(separator: "\n").compactMap { try? JSONParser.parse(Array($0.utf8)) }
     }

@@ -49,7 +49,7 @@ extension RebuildingClusterSuites {
             // It hears that it was removed, says so, and ends.
             try cluster.base.start(3)
             try await cluster.await("node 3 ends") { cluster.base.processes[3]?.isRunning == false }
-            #expect(cluster.base.processes[3]?.process.terminationStatus == 78)
+            #expect(cluster.base.processes[3]?.wait() == 78)
             try await cluster.base.awaitLog(of: 3, "critical", "node 3 was removed from the cluster")
             let back = try await cluster.command(["cluster", "add", "3"] + cluster.addresses(of: 3))
             #expect(back.status != 0 && back.errors.contains("an id is given once"), "\(back)")
@@ -74,7 +74,7 @@ extension RebuildingClusterSuites {
             #expect(
                 removed.status == 0 && removed.output.contains("node 4 is not in the cluster any more"), "\(removed)")
             try await cluster.await("node 4 ends") { cluster.base.processes[4]?.isRunning == false }
-            #expect(cluster.base.processes[4]?.process.terminationStatus == 78)
+            #expect(cluster.base.processes[4]?.wait() == 78)
             try await cluster.base.awaitLog(of: 4, "node 4 was removed from the cluster")
             let tooFew = try await cluster.command(["cluster", "remove", "5"])
             #expect(tooFew.status != 0 && tooFew.errors.contains("2 nodes for 3 replicas"), "\(tooFew)")
