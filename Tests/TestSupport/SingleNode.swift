@@ -168,6 +168,20 @@ package final class SingleNode: Sendable {
     /// Has every shard begin another incarnation, as after a restore: all tokens end.
     package func beginIncarnation(_ number: UInt64) async throws { try await NewIncarnation(of: node).begin(number) }
 
+    /// What the node is made of, as far as it is still there.
+    package struct Remains {
+        private weak var node: ClusterNode?
+        private weak var service: RecordService?
+
+        init(_ node: ClusterNode, _ service: RecordService) { (self.node, self.service) = (node, service) }
+
+        /// Whether nothing holds it any more.
+        package var isGone: Bool { node == nil && service == nil }
+    }
+
+    /// For a look at it after its end.
+    package var remains: Remains { Remains(node, context.service) }
+
     /// Stops the node and removes its folder.
     package func stop() async throws {
         await context.stop()

@@ -128,11 +128,12 @@ package final class ClusterNode: Sendable {
             lane.health.onDamage = { [weak membership] group, damage in membership?.repair(group, damage) }
             if let map { lane.take(map) }
         }.get()
-        parts.heard.listen { [lane] map in
-            lane.eventLoop.execute { lane.hear(map) }
+        parts.heard.listen { [weak lane] map in
+            if let lane { lane.eventLoop.execute { lane.hear(map) } }
         }
-        placement.listen { [lane] map in
-            lane.eventLoop.execute { lane.take(map) }
+        // The directory's replica, which the lane has, leads to the listeners.
+        placement.listen { [weak lane] map in
+            if let lane { lane.eventLoop.execute { lane.take(map) } }
         }
     }
 
@@ -241,7 +242,8 @@ package final class ClusterNode: Sendable {
         return try await pools.upkeep.run { try applier.database.read { try AppliedRow.hashes(in: $0) } }
     }
 
-    /// Sets what answers other nodes for the layers above; until then they are told to try again.
+    /// Sets what answers other nodes for the layers above, which is not kept alive by this; until then they are told to
+    /// try again.
     package func serve(_ services: any NodeServices) { lane.services.set(services) }
 
     /// What the node's disk work came to since the start.

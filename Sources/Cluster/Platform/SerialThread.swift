@@ -22,7 +22,10 @@ final class SerialThread: SerialQueue {
         thread.start()
     }
 
-    func schedule(_ work: @escaping @Sendable () -> Void) { state.update { $0.queue.append(work) } }
+    func schedule(_ work: @escaping @Sendable () -> Void) {
+        // What nobody does any more keeps nothing alive.
+        state.update { if !$0.isDone { $0.queue.append(work) } }
+    }
 
     func stop() {
         state.update { $0.isStopping = true }

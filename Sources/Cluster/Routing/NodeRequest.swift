@@ -292,7 +292,7 @@ extension Oversize.Part: WireValue {}
 
 /// What the layers above answer for other nodes. Nothing of it is logged or survives a restart: it is for coordination
 /// that can restart from nothing, such as rate shares.
-package protocol NodeServices: Sendable {
+package protocol NodeServices: AnyObject, Sendable {
     /// Answers a request made to the leader of a group. Called on the lane's event loop: short, and never blocking.
     /// - Parameter reply: called once, on any thread.
     func confer(_ request: [UInt8], as leadership: Leadership, reply: @escaping @Sendable ([UInt8]) -> Void)
@@ -316,13 +316,18 @@ package struct Leadership: Hashable, Sendable {
     package var now: MonotonicTime
 }
 
-/// The services of a node, once there are any.
+/// The services of a node, once there are any, and for as long as there are.
 final class ServiceHolder: Sendable {
-    private let services = Mutex<(any NodeServices)?>(nil)
+    private struct Services {
+        // They hold the node.
+        weak var current: (any NodeServices)?
+    }
 
-    var current: (any NodeServices)? { services.withLock(\.self) }
+    private let services = Mutex(Services())
 
-    func set(_ new: any NodeServices) { services.withLock { $0 = new } }
+    var current: (any NodeServices)? { services.withLock(\.current) }
+
+    func set(_ new: any NodeServices) { services.withLock { $0.current = new } }
 
     /// Passes on what a node tells; before there is anybody to hear it, it is lost, as a message may be.
     func tell(_ message: [UInt8], from node: NodeID, _ answer: @Sendable (NodeReply) -> Void) {

@@ -60,7 +60,8 @@ extension ClusterSuites {
                 settings.requestDeadlineMilliseconds = 3_600_000
             }
             var answers = 0
-            for node in cluster.nodes.values { node.serve(Verbose()) }
+            let services = Verbose()
+            for node in cluster.nodes.values { node.serve(services) }
             for node in cluster.nodes.values {
                 switch await Self.ask(node) {
                 case .success(let bytes): answers += bytes.count
@@ -72,12 +73,13 @@ extension ClusterSuites {
             // The leader's own question crosses no connection.
             #expect(answers == Verbose.answerBytes)
             await cluster.stop()
+            withExtendedLifetime(services) {}
         }
     }
 }
 
 /// Answers everything at length.
-private struct Verbose: NodeServices {
+private final class Verbose: NodeServices {
     static let answerBytes = 9 << 20
 
     func confer(_ request: [UInt8], as leadership: Leadership, reply: @escaping @Sendable ([UInt8]) -> Void) {

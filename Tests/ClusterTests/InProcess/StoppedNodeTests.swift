@@ -1,0 +1,34 @@
+import Storage
+import Testing
+
+@testable import Cluster
+
+extension ClusterSuites {
+    @Suite("A node that was stopped")
+    struct StoppedNodeTests {
+        /// What a node is made of, as far as it is still there.
+        private struct Remains {
+            weak var node: ClusterNode?
+            weak var lane: Lane?
+            weak var log: RaftLog?
+
+            var isGone: Bool { node == nil && lane == nil && log == nil }
+        }
+
+        private func remains(afterMap: Bool) async throws -> Remains {
+            let cluster = try await TestCluster(nodeCount: 1)
+            try await cluster.start()
+            if afterMap { try await cluster.awaitMaps() }
+            let node = try cluster.node(1)
+            let remains = Remains(node: node, lane: node.lane, log: node.log)
+            await cluster.stop()
+            return remains
+        }
+
+        @Test("leaves nothing behind, whatever it was at", .timeLimit(.minutes(1)), arguments: [false, true])
+        func gone(afterMap: Bool) async throws {
+            let remains = try await remains(afterMap: afterMap)
+            try await yieldUntil { remains.isGone }
+        }
+    }
+}

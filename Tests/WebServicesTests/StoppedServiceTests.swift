@@ -1,0 +1,22 @@
+import TestSupport
+import Testing
+
+@Suite("A service that was stopped")
+struct StoppedServiceTests {
+    private func remains() async throws -> SingleNode.Remains {
+        let world = try await ConsoleWorld()
+        _ = try await world.admin("GET", "status")
+        let remains = world.node.remains
+        try await world.node.stop()
+        return remains
+    }
+
+    @Test("leaves nothing behind", .timeLimit(.minutes(1)))
+    func gone() async throws {
+        let remains = try await remains()
+        while !remains.isGone {
+            try Task.checkCancellation()
+            await Task.yield()
+        }
+    }
+}
