@@ -107,7 +107,7 @@ struct AccountTests {
         #expect(try self.found("a9", named: "x", in: "x", names) == "zoe")
     }
 
-    @Test("who finds an index does not wait while another is made", .timeLimit(.minutes(1)))
+    @Test("who finds an index does not wait while another is made", .timeLimit(.minutes(10)))
     func madeApart() throws {
         let names = UserNames()
         #expect(try found("a1", named: "x", in: "x", names) == "ada")

@@ -51,7 +51,7 @@ struct BuildCacheTests {
         ].merging(changes) { $1 }.map { "\($0)=\($1)" }
         let words = (lock.map { ["flock", $0] } ?? []) + ["bash", "-c", Self.script]
         let program = try FinishedProgram(["env", "-i", "-C", folder + "/clone"] + variables + words)
-        return (program.output, program.status)
+        return (program.text, program.status)
     }
 
     /// The folders of the cache.

@@ -1,17 +1,14 @@
 package import Foundation
-import Synchronization
 
 /// A program in a process of its own, which has no files of this process but those that it is given.
 ///
-/// A `Process` of Foundation also gets what another thread opens while it is started. Where it lives for long, as a
-/// server that tests share does, that thread waits for as long: for the end of a pipe, or to be told of its own child's
-/// end.
+/// Foundation's `Process` lets a child inherit files that another thread opens at that moment. A child that lives long,
+/// such as a server that tests share, then keeps pipes open, and their readers wait.
 package final class ChildProcess: Sendable {
     /// Its id, which no other process gets before this object is gone.
     package let pid: pid_t
-    private let ending = Mutex<Int32?>(nil)
 
-    /// `posix_spawn_file_actions_addclosefrom_np`: glibc and musl have it, but their headers do not show it to Swift.
+    /// `posix_spawn_file_actions_addclosefrom_np` of glibc 2.34, declared only with `_GNU_SOURCE`, which Swift lacks.
     private static let closeFrom = unsafeBitCast(
         dlsym(dlopen(nil, RTLD_NOW), "posix_spawn_file_actions_addclosefrom_np"),
         to: (@convention(c) (UnsafeMutablePointer<posix_spawn_file_actions_t>, Int32) -> Int32).self)
@@ -59,43 +56,27 @@ package final class ChildProcess: Sendable {
         pid = child
     }
 
+    // Only here does the id become free for others; until then it is safe to send signals to it.
     deinit {
-        signal(SIGKILL)
-        _ = wait()
+        kill(pid, SIGKILL)
+        while waitpid(pid, nil, 0) < 0, errno == EINTR {}
     }
 
     /// Whether it has not ended.
-    package var isRunning: Bool {
-        ending.withLock { ending in
-            if ending == nil { ending = status(WNOHANG) }
-            return ending == nil
-        }
-    }
+    package var isRunning: Bool { end(WNOHANG).si_signo == 0 }
 
-    /// Sends it a signal, unless it has ended.
-    package func signal(_ number: Int32) { ending.withLock { if $0 == nil { kill(pid, number) } } }
+    /// Sends it a signal, which does nothing once it has ended.
+    package func signal(_ number: Int32) { kill(pid, number) }
 
     /// Waits until it has ended; any number of times, and by any number of threads.
     /// - Returns: what it ended with; the signal's number where one ended it.
     @discardableResult
-    package func wait() -> Int32 {
-        // It stays to be looked at by the other threads.
-        var information = siginfo_t()
-        while waitid(P_PID, id_t(pid), &information, WEXITED | WNOWAIT) != 0, errno == EINTR {}
-        return ending.withLock { ending in
-            let status = ending ?? status(0) ?? -1
-            ending = status
-            return status
-        }
-    }
+    package func wait() -> Int32 { end(0)._sifields._sigchld.si_status }
 
-    /// What it ended with; nil where it has not ended. Only the first time that this is not nil it is true.
-    private func status(_ options: Int32) -> Int32? {
-        var status: Int32 = 0
-        var found: pid_t
-        repeat { found = waitpid(pid, &status, options) } while found < 0 && errno == EINTR
-        guard found == pid else { return nil }
-        let signal = status & 0x7F
-        return signal == 0 ? status >> 8 & 0xFF : signal
+    /// How it ended; all zeros where it runs on.
+    private func end(_ options: Int32) -> siginfo_t {
+        var information = siginfo_t()
+        while waitid(P_PID, id_t(pid), &information, WEXITED | WNOWAIT | options) != 0, errno == EINTR {}
+        return information
     }
 }

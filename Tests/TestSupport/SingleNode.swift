@@ -4,7 +4,6 @@ import Cluster
 package import Directory
 import Foundation
 import Logging
-import NIOCore
 import NIOPosix
 import PeerTransport
 import RaftCore

@@ -57,7 +57,7 @@ struct FailedAuthenticationTests {
         try await world.node.stop()
     }
 
-    @Test("API tokens to sign in with that are unknown count, and are not asked about there", .timeLimit(.minutes(1)))
+    @Test("API tokens to sign in with that are unknown count, and are not asked about there", .timeLimit(.minutes(10)))
     func signIn() async throws {
         let world = try await SignInWorld()
         let (service, address) = (world.node.recordService, "192.0.2.1")

@@ -242,8 +242,8 @@ package final class ClusterNode: Sendable {
         return try await pools.upkeep.run { try applier.database.read { try AppliedRow.hashes(in: $0) } }
     }
 
-    /// Sets what answers other nodes for the layers above, which is not kept alive by this; until then they are told to
-    /// try again.
+    /// Sets what answers other nodes for the layers above. It is held weakly: before this, and once it is gone, other
+    /// nodes are told to try again.
     package func serve(_ services: any NodeServices) { lane.services.set(services) }
 
     /// What the node's disk work came to since the start.

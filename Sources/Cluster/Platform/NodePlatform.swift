@@ -60,6 +60,7 @@ package protocol WorkPool: Sendable {
 
 /// A thread that does its work in order.
 package protocol SerialQueue: Sendable {
+    /// Has something done after everything that was scheduled before; never, where the queue has ended.
     func schedule(_ work: @escaping @Sendable () -> Void)
     /// Finishes what is queued and waits for the end.
     func stop()

@@ -15,7 +15,8 @@ final class SerialThread: SerialQueue {
     init(name: String) {
         let thread = Thread { [state] in
             while let work = Self.next(state) { work() }
-            state.update { $0.isDone = true }
+            // Wakes who waits for the end.
+            state.update { _ in }
         }
         thread.name = name
         thread.stackSize = 4 << 20
@@ -23,7 +24,7 @@ final class SerialThread: SerialQueue {
     }
 
     func schedule(_ work: @escaping @Sendable () -> Void) {
-        // What nobody does any more keeps nothing alive.
+        // After the end nothing is done, and nothing is kept: it might keep this queue alive in its turn.
         state.update { if !$0.isDone { $0.queue.append(work) } }
     }
 
@@ -36,7 +37,8 @@ final class SerialThread: SerialQueue {
     private static func next(_ state: Monitor<State>) -> (@Sendable () -> Void)? {
         state.wait { state in
             if let work = state.queue.popFirst() { return .some(work) }
-            return state.isStopping ? .some(nil) : nil
+            state.isDone = state.isStopping
+            return state.isDone ? .some(nil) : nil
         }
     }
 }

@@ -41,7 +41,7 @@ struct AssetKillTests {
 
     @Test(
         "an upload begins again at another node, and a download goes on there behind what came",
-        .timeLimit(.minutes(5)))
+        .timeLimit(.minutes(10)))
     func killed() async throws {
         let cluster = try ProcessCluster()
         try await cluster.startAll()

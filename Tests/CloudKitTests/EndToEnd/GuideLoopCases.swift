@@ -5,7 +5,7 @@ import Testing
 @testable import CloudKit
 
 extension EndToEnd {
-    @Suite("The sync loop of Apple's guide", .timeLimit(.minutes(5)))
+    @Suite("The sync loop of Apple's guide", .timeLimit(.minutes(10)))
     struct GuideLoopCases {
         @Test("A notification of a database subscription leads to the zones that changed, and these to the records")
         func loop() async throws {

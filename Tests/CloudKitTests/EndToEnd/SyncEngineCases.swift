@@ -5,7 +5,7 @@ import Testing
 @testable import CloudKit
 
 extension EndToEnd {
-    @Suite("Sync engine", .timeLimit(.minutes(5)))
+    @Suite("Sync engine", .timeLimit(.minutes(10)))
     struct SyncEngineCases {
         private static let zone = CKRecordZone.ID(zoneName: "Notes")
 

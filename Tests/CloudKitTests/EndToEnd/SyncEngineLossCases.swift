@@ -5,7 +5,7 @@ import Testing
 @testable import CloudKit
 
 extension EndToEnd {
-    @Suite("Sync engine: no change is lost", .timeLimit(.minutes(5)))
+    @Suite("Sync engine: no change is lost", .timeLimit(.minutes(10)))
     struct SyncEngineLossCases {
         private static let zone = CKRecordZone.ID(zoneName: "Notes")
 

@@ -9,7 +9,7 @@ import Testing
 
 /// Two devices with a sync engine and a third client without one change the same zone of one user, while nodes are
 /// killed and devices are cut off. `scripts/soak SyncSoakTests` runs it for five minutes.
-@Suite("Sync engines over nodes that are killed", .timeLimit(.minutes(Soak.isOn ? 20 : 5)))
+@Suite("Sync engines over nodes that are killed", .timeLimit(.minutes(Soak.isOn ? 20 : 10)))
 struct SyncSoakTests {
     private static let seconds = Soak.isOn ? 300 : 0
     private static let rounds = 3

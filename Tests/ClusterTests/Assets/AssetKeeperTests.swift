@@ -208,7 +208,7 @@ extension WaitingClusterSuites.AssetClusterTests {
 
     @Test(
         "while a replica cannot apply, its leader tells which files it will name: these stay, the others go",
-        .timeLimit(.minutes(2)))
+        .timeLimit(.minutes(10)))
     func failingReplica() async throws {
         let cluster = try await cluster(3) { settings in
             settings.shardCount = 1

@@ -94,7 +94,7 @@ extension RebuildingClusterSuites {
         }
 
         @Test(
-            "its level rises by itself once all nodes can follow, and then no node goes back", .timeLimit(.minutes(4)))
+            "its level rises by itself once all nodes can follow, and then no node goes back", .timeLimit(.minutes(10)))
         func roll() async throws {
             for id in base.ids { try startOld(id) }
             for id in base.ids { try await base.awaitReady(id) }
@@ -206,7 +206,7 @@ extension RebuildingClusterSuites {
         /// Of three nodes two make a majority, so a file that comes in at the third is offered to the first, whose
         /// older build does not know what that is, and then to the second.
         @Test(
-            "a file is taken by nodes of both builds while there are both", .timeLimit(.minutes(4)),
+            "a file is taken by nodes of both builds while there are both", .timeLimit(.minutes(10)),
             .enabled(
                 if: ProcessInfo.processInfo.environment["ZONEKEEPER_OLDER_BUILD"] != nil, "it takes an older build"))
         func upload() async throws {

@@ -12,7 +12,7 @@ import Wire
 extension WaitingClusterSuites {
     @Suite("A shard whose apply takes long")
     struct BlockedShardTests {
-        @Test("holds up no command of the directory, and no lease; a write may be done later", .timeLimit(.minutes(1)))
+        @Test("holds up no command of the directory, and no lease; a write may be done later", .timeLimit(.minutes(10)))
         func directory() async throws {
             let cluster = try await TestCluster.started(nodeCount: 1)
             let node = try cluster.node(1)
@@ -38,7 +38,7 @@ extension WaitingClusterSuites {
             await cluster.stop()
         }
 
-        @Test("a change waits for nodes that came before it, though the map here was older", .timeLimit(.minutes(1)))
+        @Test("a change waits for nodes that came before it, though the map here was older", .timeLimit(.minutes(10)))
         func olderMap() async throws {
             let cluster = try await TestCluster.started(nodeCount: 3)
             let leader = try #require(try cluster.node(1).leader(of: .directory))
@@ -69,7 +69,7 @@ extension WaitingClusterSuites {
             await cluster.stop()
         }
 
-        @Test("answers reads while it cannot apply, soon after they came", .timeLimit(.minutes(1)))
+        @Test("answers reads while it cannot apply, soon after they came", .timeLimit(.minutes(10)))
         func failing() async throws {
             let cluster = try await TestCluster.started(nodeCount: 1) { $0.shardCount = 1 }
             let node = try cluster.node(1)
@@ -94,7 +94,7 @@ extension WaitingClusterSuites {
             await cluster.stop()
         }
 
-        @Test("answers no read by a leader whose data are known to be damaged", .timeLimit(.minutes(2)))
+        @Test("answers no read by a leader whose data are known to be damaged", .timeLimit(.minutes(10)))
         func damagedLeader() async throws {
             let cluster = try await TestCluster.started(nodeCount: 3) { $0.shardCount = 1 }
             _ = try await Commands.submit(Commands.installSchema(), to: cluster.node(1))

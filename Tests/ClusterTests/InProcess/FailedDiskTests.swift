@@ -12,7 +12,7 @@ extension WaitingClusterSuites {
     struct FailedDiskTests {
         @Test(
             "it ends where its raft log fails, also while it only joins and has no replica that could tell",
-            .timeLimit(.minutes(1)))
+            .timeLimit(.minutes(10)))
         func joining() async throws {
             let disk = BrokenDisk()
             let cluster = try await TestCluster.started(nodeCount: 3) { settings in
@@ -38,7 +38,7 @@ extension WaitingClusterSuites {
 
         @Test(
             "a sector of a database that cannot be read has its replica exchanged, while the others answer",
-            .timeLimit(.minutes(2)))
+            .timeLimit(.minutes(10)))
         func unreadable() async throws {
             try FaultyFiles.prepare()
             let cluster = try await TestCluster.started(nodeCount: 3) { settings in
@@ -71,7 +71,7 @@ extension WaitingClusterSuites {
 
         @Test(
             "a raft log that cannot be read at the start is set aside, and the node joins again",
-            .timeLimit(.minutes(1)))
+            .timeLimit(.minutes(10)))
         func unreadableLog() async throws {
             let disk = BrokenDisk()
             let cluster = try await TestCluster.started(nodeCount: 3) { settings in
@@ -88,7 +88,7 @@ extension WaitingClusterSuites {
 
         @Test(
             "a peer that it could not remember on a full disk is heard again once there is room",
-            .timeLimit(.minutes(1)))
+            .timeLimit(.minutes(10)))
         func unrememberedPeer() async throws {
             let (refusals, refusal) = AsyncStream.makeStream(of: Void.self)
             let disk = ForgetfulDisk(refusal)
@@ -112,7 +112,7 @@ extension WaitingClusterSuites {
             await cluster.stop()
         }
 
-        @Test("it ends where a database cannot be synced, and the next start has everything", .timeLimit(.minutes(1)))
+        @Test("it ends where a database cannot be synced, and the next start has everything", .timeLimit(.minutes(10)))
         func database() async throws {
             try FaultyFiles.prepare()
             let cluster = try await TestCluster(nodeCount: 1) { settings in

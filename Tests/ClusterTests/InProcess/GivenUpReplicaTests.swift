@@ -21,7 +21,7 @@ extension WaitingClusterSuites {
             }
         }
 
-        @Test("is given up in the end, where the disk first had no room to note that", .timeLimit(.minutes(1)))
+        @Test("is given up in the end, where the disk first had no room to note that", .timeLimit(.minutes(10)))
         func givenUp() async throws {
             let cluster = try await lone()
             let node = try cluster.node(1)
@@ -42,7 +42,7 @@ extension WaitingClusterSuites {
             await cluster.stop()
         }
 
-        @Test("is gone for good before the folder says that a later one is there", .timeLimit(.minutes(1)))
+        @Test("is gone for good before the folder says that a later one is there", .timeLimit(.minutes(10)))
         func goneForGood() async throws {
             let disk = OrderedDisk()
             let cluster = try await lone(on: disk)
@@ -58,7 +58,7 @@ extension WaitingClusterSuites {
             await cluster.stop()
         }
 
-        @Test("keeps no start waiting where the disk has no room to remove it from the log", .timeLimit(.minutes(1)))
+        @Test("keeps no start waiting where the disk has no room to remove it from the log", .timeLimit(.minutes(10)))
         func fullDiskAtStart() async throws {
             let disk = OrderedDisk()
             let cluster = try await lone(on: disk)
@@ -70,7 +70,7 @@ extension WaitingClusterSuites {
             await cluster.stop()
         }
 
-        @Test("members change by a map that is known to be the newest, and by no other", .timeLimit(.minutes(1)))
+        @Test("members change by a map that is known to be the newest, and by no other", .timeLimit(.minutes(10)))
         func outdatedMap() async throws {
             let cluster = try await lone()
             let node = try cluster.node(1)

@@ -28,7 +28,7 @@ extension WaitingClusterSuites {
             return (cluster, try cluster.node(first.map.preferredLeader(of: group).rawValue))
         }
 
-        @Test("without them every read is confirmed by a majority", .timeLimit(.minutes(1)))
+        @Test("without them every read is confirmed by a majority", .timeLimit(.minutes(10)))
         func without() async throws {
             let (cluster, leader) = try await Self.start { $0.usesLeases = false }
             let group = leader.map.group(of: Commands.zone)
@@ -39,7 +39,7 @@ extension WaitingClusterSuites {
             await cluster.stop()
         }
 
-        @Test("that of the directory counts for no request once the clocks differ", .timeLimit(.minutes(1)))
+        @Test("that of the directory counts for no request once the clocks differ", .timeLimit(.minutes(10)))
         func directory() async throws {
             let (cluster, leader) = try await Self.start { _ in }
             try await yieldUntil { leader.isDirectoryCurrent }
@@ -56,7 +56,7 @@ extension WaitingClusterSuites {
             await cluster.stop()
         }
 
-        @Test("one ends where the machine's clocks come to differ, and another begins", .timeLimit(.minutes(1)))
+        @Test("one ends where the machine's clocks come to differ, and another begins", .timeLimit(.minutes(10)))
         func clocks() async throws {
             let (cluster, leader) = try await Self.start { _ in }
             let group = leader.map.group(of: Commands.zone)

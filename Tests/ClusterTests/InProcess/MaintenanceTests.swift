@@ -150,7 +150,7 @@ extension ClusterSuites {
 
         @Test(
             "an index over records that were there is built while requests go on, and only then read",
-            .timeLimit(.minutes(1)))
+            .timeLimit(.minutes(10)))
         func indexBuilding() async throws {
             let cluster = try await TestCluster.started(nodeCount: 3)
             let node = try cluster.node(1)
@@ -169,7 +169,7 @@ extension ClusterSuites {
 
         @Test(
             "what a deletion in a default zone takes with it goes by and by, without another request",
-            .timeLimit(.minutes(1)))
+            .timeLimit(.minutes(10)))
         func cascade() async throws {
             let cluster = try await TestCluster.started(nodeCount: 3)
             let node = try cluster.node(2)

@@ -12,7 +12,7 @@ extension WaitingClusterSuites {
     struct OldCopyTests {
         @Test(
             "takes no part while the disk has no room to note that it does not count, and begins anew then",
-            .timeLimit(.minutes(1)))
+            .timeLimit(.minutes(10)))
         func unnoted() async throws {
             let cluster = try await TestCluster.started(nodeCount: 3) { $0.shardCount = 1 }
             _ = try await Commands.submit(Commands.installSchema(), to: cluster.node(1))
@@ -63,7 +63,7 @@ extension WaitingClusterSuites {
             await cluster.stop()
         }
 
-        @Test("takes no snapshot before it knows that its folder counts", .timeLimit(.minutes(1)))
+        @Test("takes no snapshot before it knows that its folder counts", .timeLimit(.minutes(10)))
         func snapshot() async throws {
             let cluster = try await TestCluster.started(nodeCount: 1)
             let node = try cluster.node(1)

@@ -13,7 +13,7 @@ extension WaitingClusterSuites {
     struct SlowDiskTests {
         @Test(
             "it takes no more than the log's queue holds, calls no disk full, and does what it took",
-            .timeLimit(.minutes(2)))
+            .timeLimit(.minutes(10)))
         func slowDisk() async throws {
             let disk = StuckDisk()
             let cluster = try await TestCluster.started(nodeCount: 1) { settings in

@@ -18,7 +18,7 @@ extension WaitingClusterSuites {
     @Suite("A node that was away for longer than the log remembers")
     struct SnapshotTests {
         @Test(
-            "is given a snapshot, ends up with the same state, and keeps it over a restart", .timeLimit(.minutes(3)))
+            "is given a snapshot, ends up with the same state, and keeps it over a restart", .timeLimit(.minutes(10)))
         func catchesUp() async throws {
             let cluster = try await TestCluster.started(nodeCount: 3) { Self.forget(&$0) }
             let (group, away) = try await leaveBehind(in: cluster)
@@ -35,7 +35,7 @@ extension WaitingClusterSuites {
 
         @Test(
             "is sent none that its disk, or its leader's, has no room for, says what takes the room, and then has it",
-            .timeLimit(.minutes(3)), arguments: [true, false])
+            .timeLimit(.minutes(10)), arguments: [true, false])
         func noRoom(isAtFollower: Bool) async throws {
             let disks = (1...3).map { _ in NarrowDisk() }
             let cluster = try await TestCluster.started(nodeCount: 3) { settings in
@@ -90,7 +90,7 @@ extension WaitingClusterSuites {
             await cluster.stop()
         }
 
-        @Test("a damaged replica makes no copy of its data for a follower", .timeLimit(.minutes(1)))
+        @Test("a damaged replica makes no copy of its data for a follower", .timeLimit(.minutes(10)))
         func damaged() async throws {
             let cluster = try await TestCluster.started(nodeCount: 1)
             let lane = try cluster.node(1).lane
@@ -112,7 +112,7 @@ extension WaitingClusterSuites {
             await cluster.stop()
         }
 
-        @Test("a checkpoint that a reader holds back lets nothing go from the log", .timeLimit(.minutes(1)))
+        @Test("a checkpoint that a reader holds back lets nothing go from the log", .timeLimit(.minutes(10)))
         func heldCheckpoint() async throws {
             let cluster = try await TestCluster.started(nodeCount: 1) { $0.checkpoint.intervalMilliseconds = 3_600_000 }
             let node = try cluster.node(1)
@@ -131,7 +131,7 @@ extension WaitingClusterSuites {
             await cluster.stop()
         }
 
-        @Test("a copy of one group's database holds up checkpoints of no other", .timeLimit(.minutes(1)))
+        @Test("a copy of one group's database holds up checkpoints of no other", .timeLimit(.minutes(10)))
         func checkpointsBesideCopy() async throws {
             let cluster = try await TestCluster.started(nodeCount: 1) { $0.checkpoint.intervalMilliseconds = 3_600_000 }
             let node = try cluster.node(1)
@@ -167,7 +167,7 @@ extension WaitingClusterSuites {
             await cluster.stop()
         }
 
-        @Test("a node that stops gives up the copies and hashes that it is making", .timeLimit(.minutes(1)))
+        @Test("a node that stops gives up the copies and hashes that it is making", .timeLimit(.minutes(10)))
         func stopsBesideCopy() async throws {
             let cluster = try await TestCluster.started(nodeCount: 1)
             let node = try cluster.node(1)

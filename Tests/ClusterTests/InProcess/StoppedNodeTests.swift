@@ -1,4 +1,5 @@
 import Storage
+import TestSupport
 import Testing
 
 @testable import Cluster
@@ -25,10 +26,24 @@ extension ClusterSuites {
             return remains
         }
 
-        @Test("leaves nothing behind, whatever it was at", .timeLimit(.minutes(1)), arguments: [false, true])
+        @Test("leaves nothing behind, whatever it was at", arguments: [false, true])
         func gone(afterMap: Bool) async throws {
             let remains = try await remains(afterMap: afterMap)
-            try await yieldUntil { remains.isGone }
+            try await awaitTrue("nothing holds it") { remains.isGone }
         }
+
+        @Test("does not keep what its threads were given after their end")
+        func thread() {
+            let thread = SerialThread(name: "test")
+            thread.stop()
+            var given: Given? = Given()
+            weak let kept = given
+            thread.schedule { [given] in _ = given }
+            given = nil
+            #expect(kept == nil)
+            withExtendedLifetime(thread) {}
+        }
+
+        private final class Given: Sendable {}
     }
 }

@@ -12,7 +12,7 @@ extension WaitingClusterSuites {
     struct TraceTests {
         private static let header = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 
-        @Test("a request's spans join over the node that was asked and the one that leads", .timeLimit(.minutes(1)))
+        @Test("a request's spans join over the node that was asked and the one that leads", .timeLimit(.minutes(10)))
         func joined() async throws {
             let cluster = try await TestCluster.started(nodeCount: 3) { settings in
                 settings.tracer = NodeTracer(
@@ -63,7 +63,7 @@ extension WaitingClusterSuites {
             await cluster.stop()
         }
 
-        @Test("without a trace nothing is recorded", .timeLimit(.minutes(1)))
+        @Test("without a trace nothing is recorded", .timeLimit(.minutes(10)))
         func nothing() async throws {
             let cluster = try await TestCluster.started(nodeCount: 1) { settings in
                 settings.tracer = NodeTracer(

@@ -8,7 +8,7 @@ extension WaitingClusterSuites {
         "A replica that cannot be opened",
         .enabled(if: SmallDisk.isPossible, "a disk that can be filled needs the right to mount one"))
     struct UnopenedReplicaTests {
-        @Test("is opened once its database's disk has room again, and nobody starts the node", .timeLimit(.minutes(1)))
+        @Test("is opened once its database's disk has room again, and nobody starts the node", .timeLimit(.minutes(10)))
         func fullDisk() async throws {
             let cluster = try await TestCluster.started(nodeCount: 3) { $0.shardCount = 1 }
             await cluster.stop([3])

@@ -10,7 +10,7 @@ import Testing
 @testable import WebServices
 
 extension ClusterSuites {
-    @Suite("HTTP/2 on the client port", .timeLimit(.minutes(1)))
+    @Suite("HTTP/2 on the client port", .timeLimit(.minutes(10)))
     struct HTTP2Tests {
         @Test("a client that can is spoken to in HTTP/2, with many requests side by side on one connection")
         func sideBySide() async throws {

@@ -12,7 +12,7 @@ import Testing
 @testable import WebServices
 
 extension WaitingClusterSuites {
-    @Suite("Handshakes that are allowed, and certificates that change", .timeLimit(.minutes(2)))
+    @Suite("Handshakes that are allowed, and certificates that change", .timeLimit(.minutes(10)))
     struct HandshakeTests {
         /// A handshake that must fail on both listeners of a node.
         struct BadHandshake: Sendable {

@@ -11,7 +11,7 @@ extension ClusterSuites {
     struct QuotaTests {
         @Test(
             "writers on all nodes, nodes killed meanwhile: never a byte over the quota, and the counters are true",
-            .timeLimit(.minutes(Soak.isOn ? 60 : 5)))
+            .timeLimit(.minutes(Soak.isOn ? 60 : 10)))
         func neverOver() async throws {
             let cluster = try await ProcessCluster.prepared()
             let space = try await Space(cluster, userBytes: 600_000, publicBytes: 180_000)
@@ -89,7 +89,7 @@ extension ClusterSuites.Shared {
 
         @Test(
             "a quota is filled to its last record over zones on several shards, and makes room at once",
-            .timeLimit(.minutes(3)))
+            .timeLimit(.minutes(10)))
         func lastRecord() async throws {
             let space = try await Space(SharedCluster.tenant(), userBytes: 360_000, publicBytes: 120_000)
             for isPublic in [false, true] { try await checkLastRecord(space, isPublic, prefix: "r") }

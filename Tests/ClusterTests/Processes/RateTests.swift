@@ -34,7 +34,7 @@ extension ClusterSuites {
 
         @Test(
             "the node that keeps the account is killed, and started again: within 5 % in a minute",
-            .timeLimit(.minutes(4)))
+            .timeLimit(.minutes(10)))
         func leaderKilled() async throws {
             let cluster = try await Self.cluster()
             let group = Self.ledgerGroup(of: cluster.container)
@@ -49,7 +49,7 @@ extension ClusterSuites {
 
         @Test(
             "a node is cut off by SIGSTOP for the rest of the run: within 5 % in a minute", .enabled(if: Soak.isOn),
-            .timeLimit(.minutes(4)))
+            .timeLimit(.minutes(10)))
         func nodeCutOff() async throws {
             let cluster = try await Self.cluster()
             let group = Self.ledgerGroup(of: cluster.container)
@@ -108,7 +108,7 @@ extension ClusterSuites.Shared {
 
         @Test(
             "spread evenly, all at one node, and moving between nodes: 99.5 % of limit x time at least",
-            .timeLimit(.minutes(8)))
+            .timeLimit(.minutes(10)))
         func whole() async throws {
             let cluster = try await SharedCluster.tenant()
             let tolerance = 0.005

@@ -6,7 +6,7 @@ import Testing
 @testable import WebServices
 
 extension ClusterSuites {
-    @Suite("Clients that are slow, or ask for too much, are refused on the client port", .timeLimit(.minutes(1)))
+    @Suite("Clients that are slow, or ask for too much, are refused on the client port", .timeLimit(.minutes(10)))
     struct SlowClientTests {
         /// What a client does after its handshake, and what it gets.
         struct Attack: Sendable {

@@ -10,7 +10,7 @@ extension WaitingClusterSuites {
     struct SyncTests {
         @Test(
             "two followers end with exactly the server's records, under writers, zone deletions, kills and small pages",
-            .timeLimit(.minutes(Soak.isOn ? 60 : 3)))
+            .timeLimit(.minutes(Soak.isOn ? 60 : 10)))
         func convergence() async throws {
             let cluster = try await ProcessCluster.prepared()
             let client = cluster.client

@@ -31,7 +31,7 @@ struct AskingTests {
         engine.close()
     }
 
-    @Test("a pause ends as soon as another service is asked, also where it just began", .timeLimit(.minutes(1)))
+    @Test("a pause ends as soon as another service is asked, also where it just began", .timeLimit(.minutes(10)))
     func endedPause() async {
         let work = WorkCounter()
         let inquiry = AccountInquiry(work: work, clock: ManualClock(), queue: DispatchQueue(label: "pauses"))
