@@ -24,7 +24,8 @@ package final class TestClient: @unchecked Sendable {
         tls.trustRoots = .file(authorityPath)
         var configuration = HTTPClient.Configuration(tlsConfiguration: tls)
         configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 64
-        configuration.timeout = .init(connect: .seconds(1), read: .seconds(10))
+        // Long enough for a machine that has other work.
+        configuration.timeout = .init(connect: .seconds(30), read: .seconds(60))
         // A node that was killed is told at once, instead of being dialled again and again.
         configuration.connectionPool.retryConnectionEstablishment = false
         client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)

@@ -176,7 +176,7 @@ extension Mutant {
         Mutant(
             "what a shard gives back is put down for the one that lacks it", "Service/Limits/QuotaEscrow.swift",
             "QuotaDeposit(ledger: database, shard: share.shard, received:",
-            "QuotaDeposit(ledger: database, shard: PLANTED(self.shard.rawValue, share.shard), received:"),
+            "QuotaDeposit(ledger: database, shard: PLANTED(place.shard.rawValue, share.shard), received:"),
         // A container gets more requests through than its limit.
         Mutant(
             "what was saved under a share is spent under the next one", "Admission/Rate/RateLimiter.swift",
