@@ -68,7 +68,7 @@ extension Client {
     private func writeKeyring() async {
         let writes = keyring.isWide && world.chance(70) ? wideWrites() : narrowWrites()
         let device = world.chance(60) ? "d\(world.random(0...2))" : nil
-        await send(Keyring.Batch(writes: writes, key: world.chance(90) ? newKey() : nil, device: device))
+        await send(Keyring.Batch(writes: writes, key: world.chance(75) ? newKey() : nil, device: device))
     }
 
     private func narrowWrites() -> [KeyValueCommand.Write] {

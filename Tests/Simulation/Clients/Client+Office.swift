@@ -37,6 +37,7 @@ extension Client {
             for _ in 0..<world.random(0...2) { await knock() }
             if world.chance(35) { await knockSlowly() }
             if world.chance(5) { await resetDatabase() }
+            if world.chance(15) { await saveToProduction() }
             if world.chance(25) { await signInByPassword() }
             if world.chance(25) { await signInMeanwhile() }
         }
@@ -131,20 +132,19 @@ extension Client {
         if office.isMade { await resetDatabase() }
     }
 
-    /// Has the container reset: of a database that had a zone nothing is left then, and its token is not followed.
+    /// Has the container reset: of a database that had a zone nothing is left then, and its token is not followed,
+    /// whatever is made there afterwards.
     private func resetDatabase() async {
         guard office.deleted == nil, let version = office.schemas[.development]?.version else { return }
-        let owner = Workbook.Person("_resident")
         let database = DatabaseKey(
             container: office.container, environment: .development, scope: .private, owner: "_resident")
-        let form = Array(#"{"operations":[{"operationType":"create","zone":{"zoneID":{"zoneName":"home"}}}]}"#.utf8)
-        let made = await ask(as: owner, of: database) { _, request throws(RequestFailure) in
-            let operation = try ZonesModifyRequest(sent: form).operations[0]
-            return try await Zones(request).modify(operation, number: 0)
-        }
-        guard case .answered = made, case .answered(let page, _) = await databaseFeed(database, after: nil),
+        guard await makeZone("home", in: database),
+            case .answered(let page, _) = await databaseFeed(database, after: nil),
             await perform(resetStep(expectedVersion: version))
         else { return }
+        if world.chance(70) {
+            for name in ["garden", "garage"] { guard await makeZone(name, in: database) else { return } }
+        }
         switch await databaseFeed(database, after: page.token) {
         case .failed(let failure) where failure.error.reason.hasPrefix("client knowledge differs"):
             world.met(.resetDatabase)
@@ -152,12 +152,44 @@ extension Client {
         case .answered(let page, _): misjudged("a token from before the reset is followed to \(page)")
         case .nothing: break
         }
-        let listed = await ask(as: owner, of: database) { _, request throws(RequestFailure) in
+        let listed = await ask(as: Workbook.Person(database.owner), of: database) { _, request throws(RequestFailure) in
             try await Zones(request).list()
         }
         if case .answered(let zones, _) = listed, zones.contains(where: { $0.name == "home" }) {
             misjudged("after the reset there is \(zones)")
         }
+    }
+
+    /// - Returns: whether it is known to be there.
+    private func makeZone(_ name: String, in database: DatabaseKey) async -> Bool {
+        let form = Array(
+            #"{"operations":[{"operationType":"create","zone":{"zoneID":{"zoneName":"\#(name)"}}}]}"#.utf8)
+        let made = await ask(as: Workbook.Person(database.owner), of: database) { _, request throws(RequestFailure) in
+            let operation = try ZonesModifyRequest(sent: form).operations[0]
+            return try await Zones(request).modify(operation, number: 0)
+        }
+        if case .answered = made { return true }
+        return false
+    }
+
+    /// A user saves a record of a type that production does not have: no save brings it there.
+    private func saveToProduction() async {
+        guard office.deleted == nil else { return }
+        let database = DatabaseKey(
+            container: office.container, environment: .production, scope: .private, owner: "_resident")
+        let body = Array(
+            #"{"operations":[{"operationType":"create","record":{"recordName":"first","recordType":"Grown"}}]}"#.utf8)
+        let answer = await ask(as: Workbook.Person(database.owner), of: database) { _, request throws(RequestFailure) in
+            try await RecordModification(request).run(try ModifyRecordsRequest(sent: body))
+        }
+        guard case .answered(let result, _) = answer else {
+            if case .failed(let failure) = answer { misjudged("a save to production is refused: \(failure.error)") }
+            return
+        }
+        guard case .failed(let error, _)? = result.items.first?.outcome, error.code == .badRequest else {
+            return misjudged("a save of a new type to production comes to \(result)")
+        }
+        await inspectOffice()
     }
 
     private func databaseFeed(_ database: DatabaseKey, after token: String?) async -> Asked<ChangeFeeds.DatabasePage> {
