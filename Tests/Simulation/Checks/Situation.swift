@@ -125,6 +125,8 @@ package enum Situation: String, Sendable, CaseIterable, Codable {
     case refusedProfile
     /// A container was reset, and the feed of a database asked for by a token from before.
     case resetDatabase
+    /// A save to production was refused, as its type is not there.
+    case refusedGrowth
     /// A query in descending order for one of several values took several pages.
     case descendingRanges
     /// A page of a query or a feed ended before it was full.
@@ -140,7 +142,8 @@ package enum Situation: String, Sendable, CaseIterable, Codable {
         case .tornWrite, .judgedTime, .secondLoss, .snapshotWithEffects, .readUnderDeposedLeader,
             .readThroughPeer, .filledStore, .forgottenDeletions, .purgedContainer, .strayAsked, .filledKeys,
             .signedIn, .signedInMeanwhile, .lateBody, .endedWithZone, .handedOut, .savedTooLate, .keptFile, .copiedFile,
-            .refusedReceipt, .suspendedLeader, .judgedDatabase, .descendingRanges, .laterCascade, .resetDatabase:
+            .refusedReceipt, .suspendedLeader, .judgedDatabase, .descendingRanges, .laterCascade, .resetDatabase,
+            .refusedGrowth:
             20
         default: 100
         }

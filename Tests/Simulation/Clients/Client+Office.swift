@@ -37,7 +37,7 @@ extension Client {
             for _ in 0..<world.random(0...2) { await knock() }
             if world.chance(35) { await knockSlowly() }
             if world.chance(5) { await resetDatabase() }
-            if world.chance(15) { await saveToProduction() }
+            if world.chance(30) { await saveToProduction() }
             if world.chance(25) { await signInByPassword() }
             if world.chance(25) { await signInMeanwhile() }
         }
@@ -189,6 +189,7 @@ extension Client {
         guard case .failed(let error, _)? = result.items.first?.outcome, error.code == .badRequest else {
             return misjudged("a save of a new type to production comes to \(result)")
         }
+        world.met(.refusedGrowth)
         await inspectOffice()
     }
 
