@@ -21,7 +21,7 @@ package final class SessionRotation: Sendable {
         case superseded
     }
 
-    /// The newest token of a session that was presented somewhere.
+    /// A token of a session, the newest one at that time, that was presented somewhere.
     package struct Use: Hashable, Sendable {
         /// The id of the session's token in the directory.
         package var sessionID: String
@@ -126,16 +126,18 @@ package final class SessionRotation: Sendable {
         }
     }
 
-    /// The newest tokens presented or learned of in the last `milliseconds`.
+    /// The newest tokens presented or learned of in the last `milliseconds`; of a session all moments, in order. Who
+    /// learned of the last one alone would take a token that was replaced long before it for a late retry.
     /// - Parameter now: as in `present`.
     package func uses(within milliseconds: Int64, now: Int64) -> [Use] {
         stripes.flatMap { stripe in
             // A copy, so that the lock is short.
             let generations = stripe.state.withLock { [$0.old, $0.young] }
             return generations.flatMap { memories in
-                memories.compactMap { sessionID, memory -> Use? in
-                    guard let last = memory.moments.last, now - last.time <= milliseconds else { return nil }
-                    return Use(sessionID: sessionID, issued: last.issued, age: max(now - last.time, 0))
+                memories.flatMap { sessionID, memory in
+                    memory.moments.filter { now - $0.time <= milliseconds }.map {
+                        Use(sessionID: sessionID, issued: $0.issued, age: max(now - $0.time, 0))
+                    }
                 }
             }
         }

@@ -96,6 +96,18 @@ struct RotationTests {
         other.learn(SessionRotation.Use(sessionID: "s2", issued: .min, age: .min), now: 190_000)
     }
 
+    @Test("who hears of a session later judges each older token by when that one was replaced")
+    func moments() {
+        _ = present(10, at: 0)
+        _ = present(20, at: 10_000)
+        _ = present(30, at: 70_000)
+        let other = SessionRotation(sessionsMax: 1000)
+        for use in rotation.uses(within: .max, now: 80_000) { other.learn(use, now: 80_000) }
+        #expect(other.present(sessionID: "s", issued: 10, now: 80_000).verdict == .superseded, "replaced 70 s ago")
+        #expect(other.present(sessionID: "s", issued: 20, now: 80_000).verdict == .accepted(becameNewest: false))
+        #expect(rotation.uses(within: 20_000, now: 80_000).map(\.issued) == [30], "the others are known to be known")
+    }
+
     @Test("the sessions used last are remembered, of more than that the oldest are forgotten")
     func bounded() {
         let small = SessionRotation(graceMilliseconds: 0, sessionsMax: 100)
