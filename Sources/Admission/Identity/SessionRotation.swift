@@ -114,8 +114,9 @@ package final class SessionRotation: Sendable {
         let time = now - min(max(use.age, 0), Self.ageMax)
         stripe(of: use.sessionID).state.withLock { state in
             var memory = Self.take(use.sessionID, from: &state)
-            let isNewer = memory.moments.last.map { use.issued > $0.issued } ?? true
-            if isNewer {
+            if let place = memory.moments.firstIndex(where: { $0.issued >= use.issued }) {
+                noteEarlier(use.issued, in: &memory, before: place, at: time)
+            } else {
                 // Between these two moments a token was good here and superseded elsewhere.
                 if memory.presented != .min, memory.presented - time > reuse {
                     Self.noteReused(use.sessionID, in: &state)
@@ -212,5 +213,22 @@ package final class SessionRotation: Sendable {
         }
         // Of the moments that are so long ago the last one says all: what was issued before it is reused.
         while memory.moments.count > 1, now - memory.moments[1].time > reuse { memory.moments.removeFirst() }
+    }
+
+    /// Takes note of a token that another node had seen before newer ones: those before it ended then, and not later.
+    /// - Parameter place: the first moment that is of no older token.
+    private func noteEarlier(_ issued: Int64, in memory: inout Memory, before place: Int, at learned: Int64) {
+        let next = memory.moments[place]
+        let before = place > 0 ? memory.moments[place - 1].time : .min
+        let time = max(learned, before)
+        guard time < next.time else { return }
+        if place > 0, time - before <= grace / 16 {
+            memory.moments[place - 1].issued = issued
+            if next.issued == issued { memory.moments.remove(at: place) }
+        } else if next.issued == issued || next.time - time <= grace / 16 {
+            memory.moments[place].time = time
+        } else {
+            memory.moments.insert(Moment(issued: issued, time: time), at: place)
+        }
     }
 }

@@ -314,7 +314,7 @@ enum NodeMessage: Hashable, Sendable {
     case trace(id: String, text: String)
 }
 
-/// The newest tokens of some sessions, as one node tells another.
+/// Tokens that were the newest of their sessions, as one node tells another; in an answer those of a session in order.
 struct SessionNews: Hashable, Sendable {
     var uses: [SessionRotation.Use]
     /// Names one start of the node that tells, or one answer; random. 0 in an answer of an older build.

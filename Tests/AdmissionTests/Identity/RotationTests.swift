@@ -96,16 +96,32 @@ struct RotationTests {
         other.learn(SessionRotation.Use(sessionID: "s2", issued: .min, age: .min), now: 190_000)
     }
 
-    @Test("who hears of a session later judges each older token by when that one was replaced")
-    func moments() {
-        _ = present(10, at: 0)
-        _ = present(20, at: 10_000)
-        _ = present(30, at: 70_000)
-        let other = SessionRotation(sessionsMax: 1000)
-        for use in rotation.uses(within: .max, now: 80_000) { other.learn(use, now: 80_000) }
-        #expect(other.present(sessionID: "s", issued: 10, now: 80_000).verdict == .superseded, "replaced 70 s ago")
-        #expect(other.present(sessionID: "s", issued: 20, now: 80_000).verdict == .accepted(becameNewest: false))
-        #expect(rotation.uses(within: 20_000, now: 80_000).map(\.issued) == [30], "the others are known to be known")
+    @Test(
+        "who hears of a session later judges each older token by when that one was replaced",
+        arguments: 1...20 as ClosedRange<UInt64>)
+    func moments(seed: UInt64) {
+        var generator = SplitMix64(seed: seed)
+        var (now, issued): (Int64, [Int64]) = (0, [])
+        for step in 0..<60 as Range<Int64> {
+            now += Int64.random(in: 0...(seed.isMultiple(of: 2) ? 5_000 : 30_000), using: &generator)
+            issued.append(10 * step)
+            _ = present(10 * step, at: now)
+        }
+        let known = rotation.uses(within: .max, now: now)
+        #expect(known.count > 1 && known.count <= 34 && known.map(\.issued) == known.map(\.issued).sorted())
+        #expect(rotation.uses(within: 20_000, now: now) == known.filter { $0.age <= 20_000 })
+        // The newest token may come first, or one that nobody has presented yet; and twice the same is told.
+        for first in [nil, issued.last, 10_000] as [Int64?] {
+            let other = SessionRotation(sessionsMax: 1000)
+            if let first { _ = other.present(sessionID: "s", issued: first, now: now) }
+            for use in (known + known).shuffled(using: &generator) where seed > 10 { other.learn(use, now: now) }
+            for use in known + known { other.learn(use, now: now) }
+            for token in issued where token != issued.last {
+                let expected = present(token, at: now)
+                #expect(other.present(sessionID: "s", issued: token, now: now).verdict == expected, "\(token)")
+            }
+            #expect(other.uses(within: .max, now: now).count <= 35)
+        }
     }
 
     @Test("the sessions used last are remembered, of more than that the oldest are forgotten")
