@@ -135,7 +135,7 @@ extension Client {
     /// Has the container reset: of a database that had a zone nothing is left then, and its token is not followed,
     /// whatever is made there afterwards.
     private func resetDatabase() async {
-        guard office.deleted == nil, let version = office.schemas[.development]?.version else { return }
+        guard office.isMade, office.deleted == nil, let version = office.schemas[.development]?.version else { return }
         let database = DatabaseKey(
             container: office.container, environment: .development, scope: .private, owner: "_resident")
         guard await makeZone("home", in: database),
@@ -174,7 +174,7 @@ extension Client {
 
     /// A user saves a record of a type that production does not have: no save brings it there.
     private func saveToProduction() async {
-        guard office.deleted == nil else { return }
+        guard office.isMade, office.deleted == nil else { return }
         let database = DatabaseKey(
             container: office.container, environment: .production, scope: .private, owner: "_resident")
         let body = Array(

@@ -102,7 +102,8 @@ extension Mutant {
         // Of several apps with one session, the one whose token is a moment older is signed out.
         Mutant(
             "tokens that come within the grace time count from the first of them",
-            "Admission/Identity/SessionRotation.swift", "<= grace / 16", "<= PLANTED(grace, grace / 16)"),
+            "Admission/Identity/SessionRotation.swift", "time - last.time <= grace / 16",
+            "time - last.time <= PLANTED(grace, grace / 16)"),
         // A node that was cut off twice does not learn of the first time, and takes tokens that were replaced.
         Mutant(
             "a second gap replaces the first before it was asked about",
