@@ -136,6 +136,26 @@ struct DiskImageTests {
     }
 
     @Test(
+        "A file that came through a power failure is there when another one was to take its name as power fails again")
+    func replacedFile() throws {
+        var contents: Set<String> = []
+        for seed in 1...40 as ClosedRange<UInt64> {
+            let folder = try Folder()
+            try makeFolder(at: folder.path + "/node")
+            let path = folder.path + "/node/node.json"
+            try writeWhole(Array("old".utf8), to: DiskFile(path: path, flags: O_WRONLY | O_CREAT))
+            let disk = SimulatedDisk(world: World(seed: seed))
+            let file = try disk.open(path + ".tmp", creating: true)
+            try disk.put("new", in: file, at: 0)
+            try disk.sync(file)
+            try disk.rename(path + ".tmp", to: path)
+            try disk.writeImage(of: folder.path + "/node", to: folder.path + "/image", after: .power)
+            contents.insert(String(decoding: try readWholeFile(at: folder.path + "/image/node.json"), as: UTF8.self))
+        }
+        #expect(contents == ["old", "new"])
+    }
+
+    @Test(
         "What a failed sync lost is there until the power fails, also for the next process, unless it is written again")
     func failedSync() throws {
         var outcomes: Set<String> = []

@@ -161,7 +161,10 @@ extension Client {
             }
         }
         do {
-            if case .failed(let failure) = answer { throw UnexpectedAnswer("\(failure.error)") }
+            if case .failed(let failure) = answer {
+                guard takesNoEarlierToken(failure.error) else { throw UnexpectedAnswer("\(failure.error)") }
+                storeFeeds[store] = nil
+            }
             guard case .answered(let found, _) = answer else { return recorder.withdraw(store: store, call) }
             guard let outcome = try outcome(found) else { return recorder.withdraw(store: store, call) }
             recorder.end(store: store, call, outcome)

@@ -168,6 +168,8 @@ extension Client {
                 name: name, password: password, from: nil, for: goal, keepsSignedIn: true)
             guard let opened = visit.service.signer?.open(session.webAuthToken) else { return nil }
             let id = opened.sessionID
+            // A node that cannot hear of it now may not know it yet.
+            do throws(RequestFailure) { try await visit.service.cluster.refreshDirectory() } catch { return nil }
             return try await visit.service.accounts.read { Begun(id: id, token: try $0.token(withID: id)) }
         }
     }

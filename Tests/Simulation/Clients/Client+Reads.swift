@@ -83,7 +83,8 @@ extension Client {
                 feeds[zone] = nil
                 recorder.end(zone: zone, call, .zoneNotFound)
                 return .zoneNotFound
-            case .failed(let failure) where failure.error.reason.hasPrefix("client knowledge differs"):
+            case .failed(let failure)
+            where failure.error.reason.hasPrefix("client knowledge differs") || takesNoEarlierToken(failure.error):
                 feeds[zone] = nil
                 recorder.withdraw(zone: zone, call)
             case .failed(let failure): throw UnexpectedAnswer("\(failure.error)")
@@ -94,6 +95,11 @@ extension Client {
             recorder.withdraw(zone: zone, call)
         }
         return nil
+    }
+
+    /// Whether a token may be refused because a build of before gave it, a week ago by the clocks.
+    func takesNoEarlierToken(_ error: ServiceError) -> Bool {
+        error.detail == .expiredSyncToken && nodes[0].options.isUpgraded
     }
 
     /// Follows a zone's feed to its end, or a part of the way.

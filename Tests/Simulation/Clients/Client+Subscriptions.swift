@@ -161,7 +161,7 @@ extension Client {
 
     /// Reads the log to its end: nothing of a subscription that was deleted is entered from here on.
     func lookForEnd(of id: String, _ book: Watchbook) async {
-        guard !book.doubtful.contains(id), await follow(book, device: "", pagesMax: 1_000),
+        guard !book.mayMiss, !book.doubtful.contains(id), await follow(book, device: "", pagesMax: 1_000),
             let reader = book.readers[""]
         else { return }
         book.twin.ended(id, last: reader.last)

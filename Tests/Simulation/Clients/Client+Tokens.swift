@@ -17,8 +17,10 @@ struct TokenBook {
     let process: ProcessLife
     /// In the order in which they were presented, each newer than the one before.
     var uses: [Use] = []
-    /// The newest one, not presented yet.
+    /// The newest one, not in use yet.
     var next: String?
+    /// When it came to a node first: one that refused a request, as it had too much to do, may have noted its token.
+    var begun: UInt64?
 }
 
 // What a client does with the older tokens of a session while newer ones replace them.
@@ -62,12 +64,14 @@ extension Client {
     private func presentNewest(_ book: TokenBook) async {
         let session = UserSession(book.session)
         session.take(book.next)
-        let begun = world.now
+        let begun = book.begun ?? world.now
+        tokenBook?.begun = begun
         switch await ServerCall.make(to: book.node, as: session, recorder, Self.look) {
         case .value:
             guard tokenBook?.session == book.session, session.token != book.next else { return }
             tokenBook?.uses.append(.init(token: book.next, begun: begun, ended: world.now))
             tokenBook?.next = session.token
+            tokenBook?.begun = nil
             // The first one has no text that the client knows.
             if book.uses.count == 2, let token = book.uses[1].token {
                 recorder.keptTokens.append(

@@ -46,6 +46,8 @@ final class Watchbook: @unchecked Sendable {
     var isReviewer: Bool? = false
     /// Whether the log may have entries that the user may not read.
     var mayHaveHidden = false
+    /// Whether a reader may be shown less than the whole log.
+    var mayMiss: Bool { mayHaveHidden && isReviewer != true }
     var courier: Courier?
 
     struct Note: Sendable {

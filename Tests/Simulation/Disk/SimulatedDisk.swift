@@ -229,8 +229,10 @@ final class SimulatedDisk: LogDisk, @unchecked Sendable {
             return try renameFile(at: path, to: newPath)
         }
         var replaced: File?
-        // The whole folder may have been moved aside, with what had the name.
-        if access(newPath, F_OK) == 0, let known = names[newPath] {
+        // The whole folder may have been moved aside, with what had the name; and what came through a power failure is
+        // known by its first change.
+        if access(newPath, F_OK) == 0 {
+            let known = names[newPath] ?? File()
             known.removedContent = try readWholeFile(at: newPath)
             known.removedTime = try DiskFile(path: newPath, flags: O_RDONLY).modified()
             replaced = known

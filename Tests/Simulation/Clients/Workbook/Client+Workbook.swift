@@ -196,7 +196,8 @@ extension Client {
             var zone = now ?? judged.zone
             do throws(UnexpectedAnswer) {
                 try judged.check(result, isFirst: isFirst && !isRepeat, isRepeat: isRepeat, onto: &zone)
-                return zone
+                if !book.isInDoubt(zone) { return zone }
+                leaveWorkbook()
             } catch {
                 complainOfWorkbook(
                     "\(String(decoding: identity.body, as: UTF8.self)) by \(person.caller.stampName)"

@@ -213,12 +213,21 @@ extension Workbook {
             let along = sources.reduce(into: Set<String>()) { along, source in
                 along.formUnion(cascade(from: source, by: person, in: zone))
             }
-            for source in sources where !isAnyHeld || !isHeld(source, outside: along, in: zone) {
+            for source in sources {
+                if isAnyHeld, isHeld(source, outside: along, in: zone) {
+                    zone.spared.insert(source)
+                    continue
+                }
                 let next = zone.entries.values.filter { Self.refers($0, to: source, .deleteSelf) }
                 bury(source, by: person, in: &zone)
                 zone.doomed.insert(source)
                 zone.jobs.append((source, Set(next.map(\.name))))
             }
         }
+    }
+
+    /// Whether nothing relies any more on a record that was to be spared: a job that comes after that takes it away.
+    func isInDoubt(_ zone: Zone) -> Bool {
+        zone.spared.contains { zone.entries[$0] != nil && !isHeld($0, outside: zone.spared, in: zone) }
     }
 }

@@ -52,6 +52,8 @@ struct Workbook: Sendable {
         var jobs: [(target: String, sources: Set<String>)] = []
         /// Records that go in a while, with those that were deleted.
         var doomed: Set<String> = []
+        /// Records that did not go with deleted ones, as others relied on them.
+        var spared: Set<String> = []
         var feed = Feed()
         /// A token of an earlier life.
         var tokenBefore: String?
