@@ -48,6 +48,8 @@ package struct KeyValueModel: HistoryModel {
         case read([String])
         /// All keys, as who follows the feed has them when there is nothing more to come.
         case view
+        /// The cluster is as it was here, from a backup, and begins another life.
+        case restore(incarnation: UInt64)
     }
 
     /// What it is told.
@@ -59,6 +61,7 @@ package struct KeyValueModel: HistoryModel {
         case conflict([String])
         /// What is there, for `read` and `view`.
         case found([String: Versioned<String>])
+        case restored
     }
 
     /// What the store is.
@@ -99,7 +102,7 @@ package struct KeyValueModel: HistoryModel {
         switch (operation, outcome) {
         case (.read, _), (.view, _), (_, .conflict): true
         case (.write, .applied(let versions, _)): versions.allSatisfy { $0 == nil }
-        case (.write, _): false
+        case (.write, _), (.restore, _): false
         }
     }
 
@@ -115,7 +118,7 @@ package struct KeyValueModel: HistoryModel {
             case (_, .applied(let versions, _)): versions.compactMap { $0?.sequence }.max().map { $0 &* 2 }
             case (_, .found(let entries)): entries.values.map(\.version.sequence).max().map { $0 &* 2 + 1 }
             case (.write(let writes), nil): writes.compactMap { first[[$0.key, $0.value]] }.min().map { $0 &* 2 }
-            case (_, .conflict), (.read, nil), (.view, nil): nil
+            case (_, .conflict), (.read, nil), (.view, nil), (.restore, _), (_, .restored): nil
             }
         }
     }
@@ -125,7 +128,7 @@ package struct KeyValueModel: HistoryModel {
         case .applied(let versions, _): versions.allSatisfy { $0.map { $0.sequence > state.sequence } ?? true }
         case .found(let entries):
             entries.allSatisfy { $1.version.sequence > state.sequence || state.entries[$0] == $1 }
-        case .conflict: true
+        case .conflict, .restored: true
         }
     }
 
@@ -142,6 +145,10 @@ package struct KeyValueModel: HistoryModel {
                 return answer == .applied(versions) && usage == next.usage(sizeOf) ? [next] : []
             }
             return outcome == nil || outcome == answer ? [next] : []
+        case .restore(let incarnation):
+            var next = state
+            next.incarnation = incarnation
+            return [next]
         }
     }
 }
@@ -182,6 +189,7 @@ extension KeyValueModel.Operation: CustomStringConvertible {
         case .write(let writes): "set " + writes.map(\.description).joined(separator: "; ")
         case .read(let keys): "get \(keys.joined(separator: ", "))"
         case .view: "view"
+        case .restore(let incarnation): "restore as \(incarnation)"
         }
     }
 }
@@ -194,6 +202,7 @@ extension KeyValueModel.Outcome: CustomStringConvertible {
                 + (usage.map { ", \($0.keys) keys of \($0.bytes) bytes" } ?? "")
         case .conflict(let keys): "conflict on \(keys.joined(separator: ", "))"
         case .found(let entries): shown(entries)
+        case .restored: "restored"
         }
     }
 }

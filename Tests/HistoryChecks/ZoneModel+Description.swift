@@ -8,6 +8,7 @@ extension ZoneModel.Operation: CustomStringConvertible {
         case .query(let field, let value): "query \(field) == \(value)"
         case .createZone: "create the zone"
         case .deleteZone: "delete the zone"
+        case .restore(let incarnation): "restore as \(incarnation)"
         }
     }
 }
@@ -22,6 +23,7 @@ extension ZoneModel.Outcome: CustomStringConvertible {
         case .zone(let incarnation): "zone" + (incarnation.map { " \($0)" } ?? "")
         case .zoneDeleted: "zone deleted"
         case .zoneNotFound: "no such zone"
+        case .restored: "restored"
         }
     }
 }

@@ -6,7 +6,7 @@ extension ZoneModel {
             case .items(let items), .batchFailed(let items): for item in items { sights.see(item) }
             case .records(let records): for record in records { sights.see(record) }
             case .view(let records): for record in records.values { sights.see(record) }
-            case .zone, .zoneDeleted, .zoneNotFound, nil: break
+            case .zone, .zoneDeleted, .zoneNotFound, .restored, nil: break
             }
         }
         return calls.map { call in
@@ -25,7 +25,7 @@ extension ZoneModel {
         case .batchFailed(let items): return items.compactMap(\.version).max()?.place(isChange: false)
         case .records(let records): return records.compactMap { $0?.version }.max()?.place(isChange: false)
         case .view(let records): return records.values.map(\.version).max()?.place(isChange: false)
-        case .zone, .zoneDeleted, .zoneNotFound: return nil
+        case .zone, .zoneDeleted, .zoneNotFound, .restored: return nil
         }
     }
 

@@ -16,6 +16,8 @@ package struct ZoneModel: HistoryModel {
         case query(field: String, equals: String)
         case createZone
         case deleteZone
+        /// The cluster is as it was here, from a backup, and begins another life.
+        case restore(incarnation: UInt64)
     }
 
     /// What it is told.
@@ -32,6 +34,7 @@ package struct ZoneModel: HistoryModel {
         case zone(incarnation: UInt64?)
         case zoneDeleted
         case zoneNotFound
+        case restored
     }
 
     /// What the zone is.
@@ -84,15 +87,16 @@ package struct ZoneModel: HistoryModel {
         switch (operation, outcome) {
         case (.lookup, _), (.view, _), (.query, _), (_, .zoneNotFound), (_, .batchFailed): true
         case (_, .items(let items)): items.allSatisfy(\.isFailure)
-        case (.modify, _), (.createZone, _), (.deleteZone, _): false
+        case (.modify, _), (.createZone, _), (.deleteZone, _), (.restore, _): false
         }
     }
 
     package func states(after operation: Operation, outcome: Outcome?, from state: State) -> [State] {
         if case .createZone = operation { return created(outcome, state) }
+        if case .restore(let incarnation) = operation { return [state.restored(as: incarnation)] }
         guard state.isLive else { return outcome == nil || outcome == .zoneNotFound ? [state] : [] }
         switch operation {
-        case .createZone: return []
+        case .createZone, .restore: return []
         case .deleteZone: return outcome == nil || outcome == .zoneDeleted ? [state.deleted] : []
         case .modify(let writes, let isAtomic):
             let (answer, next) = state.after(writes, isAtomic: isAtomic && !state.isDefault)
@@ -124,6 +128,15 @@ extension ZoneModel.State {
 
     fileprivate var deleted: Self {
         Self(isLive: false, incarnation: incarnation, sequence: sequence, records: [:], isDefault: isDefault)
+    }
+
+    /// What is there has tags of another life; what is not keeps the number of its last one.
+    fileprivate func restored(as incarnation: UInt64) -> Self {
+        guard isLive, self.incarnation > 0 else { return self }
+        var next = self
+        next.incarnation = incarnation
+        for name in records.keys { next.records[name]?.version.incarnation = incarnation }
+        return next
     }
 
     /// What a request is answered, and the zone after it.

@@ -124,6 +124,23 @@ struct OtherHistoryTests {
         #expect(KeyValueModel().verdict(on: history).isLinearizable)
     }
 
+    @Test("after a restore a store has its keys as they were, and what comes is of another life")
+    func restoredStore() {
+        func history(_ next: Version) -> Store {
+            var history = Store()
+            for (operation, outcome) in [
+                (.write([.init("a", "1")]), .applied([Version(1, 1)])), (.restore(incarnation: 9), .restored),
+                (.view, .found(["a": Versioned("1", Version(1, 1))])), (.write([.init("b", "2")]), .applied([next])),
+            ] as [(KeyValueModel.Operation, KeyValueModel.Outcome)] {
+                let id = history.begin(operation, client: 1)
+                history.end(id, outcome)
+            }
+            return history
+        }
+        #expect(KeyValueModel().verdict(on: history(Version(9, 2))).isLinearizable)
+        #expect(!KeyValueModel().verdict(on: history(Version(1, 2))).isLinearizable)
+    }
+
     @Test("what a batch is told that its store holds is what it holds: a value that was replaced counts no more")
     func usage() {
         func history(_ bytes: Int) -> Store {

@@ -37,6 +37,23 @@ struct ZoneHistoryTests {
         #expect(verdict(history).isLinearizable)
     }
 
+    @Test("after a restore everything is as before under tags of another life, and tags of the old one fit nothing")
+    func restored() {
+        func history(after copy: RecordCopy) -> Calls {
+            inTurn([
+                (save("a", "1"), .items([.saved(Version(1, 1))])), (.restore(incarnation: 9), .restored),
+                (.lookup(["a"]), .records([copy])),
+                (
+                    .modify([RecordWrite(.update, "a", fields: ["text": "2"], version: Version(1, 1))]),
+                    .items([.conflict(copy)])
+                ),
+                (save("b", "3"), .items([.saved(Version(9, 2))])),
+            ])
+        }
+        #expect(verdict(history(after: RecordCopy(["text": "1"], Version(9, 1)))).isLinearizable)
+        #expect(!verdict(history(after: copy("1", 1))).isLinearizable)
+    }
+
     @Test("a read that shows what was there before an acknowledged save is not")
     func staleRead() {
         let history = inTurn([
@@ -239,7 +256,7 @@ extension ZoneModel.Outcome {
         case .batchFailed(let items): .items(items.map { _ in .saved(Version(1, 9)) })
         case .records(let records): .records(records.map { $0 == nil ? nil : RecordCopy(["a": "v1"], Version(1, 1)) })
         case .view(let records): .view(records.isEmpty ? ["r0": RecordCopy(["a": "v1"], Version(1, 1))] : [:])
-        case .zone, .zoneDeleted, .zoneNotFound: .zoneNotFound
+        case .zone, .zoneDeleted, .zoneNotFound, .restored: .zoneNotFound
         }
     }
 }

@@ -87,7 +87,7 @@ struct ZoneTwin {
         case .lookup(let names): return .records(names.map(copy))
         case .view: return .view(view)
         case .query(let field, let value): return .view(view.filter { $0.value.content[field] == value })
-        case .createZone, .deleteZone: preconditionFailure("the twin's zone is there for good")
+        case .createZone, .deleteZone, .restore: preconditionFailure("the twin's zone is there for good")
         case .modify(let writes, let isAtomic):
             let kept = (rows, sequence)
             let items = writes.map { write($0) }

@@ -189,7 +189,8 @@ package struct SignIn: Sendable {
         let hash = attempt.account?.password
         guard try await service.accounts.isRight(password, for: hash), let account = attempt.account else {
             try await noteFailure(attempt)
-            let lockout = try await self.attempt(on: name, browser).lockout
+            // The failure counts, also where this node cannot hear now how long to wait after it.
+            let lockout = try? await self.attempt(on: name, browser).lockout
             let pause = SignInAttempts.secondsLeft(of: lockout, service.now).map {
                 " Try again in \(SignInAttempts.words($0))."
             }

@@ -200,8 +200,9 @@ struct RaftProofs {
 
     /// Why a replica may not vote for another: it has more in its log.
     private func mayNotVote(_ message: Message, in reign: Reign, _ raft: Raft) -> String? {
-        // It may have heard from the new leader by now.
-        guard raft.term == reign.term, raft.leader == nil, let last = candidates[reign]?[message.to],
+        // It may have heard from the new leader by now, and have its entries, where a full disk kept the vote waiting.
+        guard raft.term == reign.term, raft.leader == nil, raft.lastLog.term < reign.term,
+            let last = candidates[reign]?[message.to],
             (last.term, last.index) < (raft.lastLog.term, raft.lastLog.index)
         else { return nil }
         return "\(message.from), whose log ends at \(raft.lastLog), votes for \(message.to), whose log ends at \(last)"

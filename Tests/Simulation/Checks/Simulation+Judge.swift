@@ -23,15 +23,9 @@ extension Simulation {
             violated("node \(node.number) goes on with its data, though \(reason)")
         }
         if hasAlteredValue { awaitMending() }
-        let before = look()
-        hashStates(with: manager)
-        guard wait(seconds: 60, "the groups do not answer after everything was mended", until: clientsHaveEnded) else {
-            return
-        }
-        compareReplicas(since: before)
+        guard requireOneState() else { return }
         for client in clients { readBack(by: client) { await $0.repeatEarly() } }
-        for zone in recorder.zones.indices { readBack { await $0.readBack(zone: zone) } }
-        for store in recorder.stores.indices { readBack { await $0.readBack(store: store) } }
+        readBackAll()
         for client in clients { readBack(by: client) { await $0.readBackNotebook() } }
         for client in clients { readBack(by: client) { await $0.readBackWorkbook() } }
         for client in clients { readBack(by: client) { await $0.readBackKeyring() } }
@@ -50,6 +44,13 @@ extension Simulation {
         readBack { await $0.recountUsage() }
         readBack { await $0.verifyAudit() }
         checkFiles()
+        if world.chance(25) { restoreBackup() }
+    }
+
+    /// Reads all zones and stores in every way there is.
+    func readBackAll() {
+        for zone in recorder.zones.indices { readBack { await $0.readBack(zone: zone) } }
+        for store in recorder.stores.indices { readBack { await $0.readBack(store: store) } }
     }
 
     /// Starts a node again, which asks the others for the tokens that were replaced.
@@ -129,6 +130,18 @@ extension Simulation {
                 known.allSatisfy { $0.contains { $0.index == index && $0.hash == hash } }
             } ?? false
         }
+    }
+
+    /// Has the states of all groups hashed, and compares them.
+    /// - Returns: whether the groups answered.
+    func requireOneState() -> Bool {
+        let before = look()
+        hashStates(with: manager)
+        guard wait(seconds: 60, "the groups do not answer after everything was mended", until: clientsHaveEnded) else {
+            return false
+        }
+        compareReplicas(since: before)
+        return true
     }
 
     /// Every replica comes to know the same leader and to have the same state, and has the same hash at every index at

@@ -131,6 +131,9 @@ package enum Situation: String, Sendable, CaseIterable, Codable {
     case descendingRanges
     /// A page of a query or a feed ended before it was full.
     case endedPage
+    /// A backup of the cluster took the place of what came after it, a token of that time was refused, and users who
+    /// watch were told all.
+    case restoredBackup, refusedForgottenToken, watchedRestored
 
     /// In how many of a thousand seeds of a swarm it must be met; what is rare is asked of large swarms alone.
     package var seedsPerThousandMin: Int {

@@ -101,22 +101,7 @@ extension Client {
     func readBackWatchbook() async {
         let book = watchbook
         guard book.isUsed, book.isMade else { return }
-        for device in [""] + Watchbook.devices {
-            let ofReader = device.isEmpty ? nil : device
-            for _ in 0..<40 where book.isUsed {
-                await follow(book, device: device, pagesMax: 1_000)
-                guard !faults(of: book, ofReader, isOver: true).isEmpty else { break }
-                await sleep(World.second)
-            }
-            guard book.isUsed else { return }
-            let faults = faults(of: book, ofReader, isOver: true)
-            for fault in faults.prefix(3) {
-                recorder.violated(
-                    "client \(number) as \(book.accountID)\(ofReader.map { " on its \($0)" } ?? ""): \(fault)")
-            }
-            // Other readers would be waited for in vain.
-            if !faults.isEmpty { return }
-        }
+        guard await readBackNotices(of: book) else { return }
         await readBackCourier(of: book)
         await readAsOther(book)
         for _ in 0..<40 where book.isUsed {
@@ -127,6 +112,27 @@ extension Client {
             complain("\(book.ending.sorted()) do not end with their zone", book)
         }
         if book.isUsed { await listSubscriptions(of: book) }
+    }
+
+    /// - Returns: whether every reader has what it must.
+    func readBackNotices(of book: Watchbook) async -> Bool {
+        for device in [""] + Watchbook.devices {
+            let ofReader = device.isEmpty ? nil : device
+            for _ in 0..<40 where book.isUsed {
+                await follow(book, device: device, pagesMax: 1_000)
+                guard !faults(of: book, ofReader, isOver: true).isEmpty else { break }
+                await sleep(World.second)
+            }
+            guard book.isUsed else { return false }
+            let faults = faults(of: book, ofReader, isOver: true)
+            for fault in faults.prefix(3) {
+                recorder.violated(
+                    "client \(number) as \(book.accountID)\(ofReader.map { " on its \($0)" } ?? ""): \(fault)")
+            }
+            // Other readers would be waited for in vain.
+            if !faults.isEmpty { return false }
+        }
+        return true
     }
 
     /// Gives the user the role that it lacks, or takes it, and reads everything again: what it may read counts as it is

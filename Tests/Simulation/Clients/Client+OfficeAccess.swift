@@ -204,7 +204,9 @@ extension Client {
         await sleep(delay)
         let isDone = await take(end)
         let answer = await signedIn
-        guard isDone, officeSerial == serial else { return }
+        guard officeSerial == serial else { return }
+        // The password is as it was, and there may be another session.
+        guard isDone else { return leaveOffice() }
         office.failedAtNodes.insert(account.id)
         switch answer {
         case .answered(let begun?, _):
@@ -215,6 +217,7 @@ extension Client {
         }
         // It may have been counted as a failure.
         guard await take(step(.administration(.unlock(account: account.name))) { $0.failures[account.id] = nil }) else {
+            if officeSerial == serial { leaveOffice() }
             return
         }
         await inspectOffice()

@@ -145,6 +145,17 @@ final class Recorder: @unchecked Sendable {
         stores[store].history.withdraw(call.id)
     }
 
+    /// Zones and stores are as a backup has them, and begin another life.
+    func restore(_ zones: [Zone], _ stores: [Store], as incarnation: UInt64) {
+        (self.zones, self.stores) = (zones, stores)
+        for zone in zones.indices {
+            end(zone: zone, begin(zone: zone, .restore(incarnation: incarnation), by: 0), .restored)
+        }
+        for store in stores.indices {
+            end(store: store, begin(store: store, .restore(incarnation: incarnation), by: 0), .restored)
+        }
+    }
+
     /// Something was shown under a change tag.
     func saw(_ name: String, in place: String, _ version: Version, _ content: [String: String]?, by witness: String) {
         let time = time

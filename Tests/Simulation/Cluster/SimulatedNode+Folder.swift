@@ -30,7 +30,6 @@ extension SimulatedNode {
     private func writeImage(
         ofFile path: String, to newPath: String, after crash: SimulatedDisk.Crash
     ) throws(DiskError) {
-        if ["-wal", "-shm", DatabaseImage.keptSuffix].contains(where: path.hasSuffix) { return }
         guard !path.hasSuffix(DatabaseNames.suffix) else {
             let name = String(path.dropLast(DatabaseNames.suffix.count))
             guard let former = DatabaseNames.former(of: name) else { return }
@@ -42,6 +41,7 @@ extension SimulatedNode {
             for suffix in ["-wal", DatabaseImage.keptSuffix] { try removeFile(at: newName + suffix) }
             return try copyFile(former, to: newName)
         }
+        if Self.besideDatabases.contains(where: path.hasSuffix) { return }
         guard path.hasSuffix(".sqlite") else { return try copyFile(path, to: newPath) }
         if try DatabaseImage.write(of: path, to: newPath, after: crash, using: &world.generator) {
             world.met(.lostCommits)
@@ -55,6 +55,28 @@ extension SimulatedNode {
         imageLife = cluster?.identity.hasTakenPart == true ? life : .max
         try? writeImage(of: folder, to: place, disk, after: .process)
     }
+
+    /// Copies the data of a node that is down, whole and durable.
+    func copyData(to place: String) throws(DiskError) {
+        precondition(isDown, "node \(number) is not down")
+        try Self.copy(folder, to: place)
+    }
+
+    private static func copy(_ folder: String, to place: String) throws(DiskError) {
+        try makeFolder(at: place)
+        for name in try listFolder(at: folder).sorted() {
+            let (path, newPath) = ("\(folder)/\(name)", "\(place)/\(name)")
+            if isSpecialFile(at: path) {
+                try copy(path, to: newPath)
+            } else if name.hasSuffix(".sqlite") {
+                try DatabaseImage.copy(path, to: newPath)
+            } else if !besideDatabases.contains(where: name.hasSuffix) {
+                try copyFile(path, to: newPath)
+            }
+        }
+    }
+
+    private static let besideDatabases = ["-wal", "-shm", DatabaseImage.keptSuffix, DatabaseNames.suffix]
 
     /// Puts something else, or nothing, in the place of the data of a node that is down.
     func replaceData(by place: String?) {

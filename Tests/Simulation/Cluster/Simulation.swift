@@ -260,6 +260,14 @@ package final class Simulation: @unchecked Sendable {
         return world.now - max(since, began)
     }
 
+    /// The nodes' data are of an earlier time, so what was seen of them since must not be held against them.
+    func forgetNodes() {
+        (raftWatch, raftProofs, raftMembers) = (RaftWatch(), RaftProofs(), RaftMembers())
+        (mapWatch, mapRules, peerWatch) = (MapWatch(), MapRules(), PeerWatch())
+        (diskWatch, logWatch, deliveryWatch) = (DiskWatch(), LogWatch(), DeliveryWatch())
+        (reignsBegan, lastSeen) = ([:], [:])
+    }
+
     func violated(_ text: String) {
         world.note("VIOLATION \(text)")
         if report.violations.count < 20 { report.violations.append(text) }

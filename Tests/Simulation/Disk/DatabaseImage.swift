@@ -48,11 +48,25 @@ enum DatabaseImage {
         if crash == .power || isMovedWhole(path, bytes: bytes) { durable = bytes.count }
         let file = try DiskFile(path: newPath + "-wal", flags: O_WRONLY | O_CREAT | O_TRUNC)
         try writeWhole(bytes, to: file)
-        guard bytes.count > walHeaderBytes else { return isLoss }
-        let kept = try DiskFile(path: newPath + keptSuffix, flags: O_WRONLY | O_CREAT | O_TRUNC)
-        let length = UInt32(durable)
-        try writeWhole(bytes[salts] + withUnsafeBytes(of: length.littleEndian) { Array($0) }, to: kept)
+        try keep(bytes, to: durable, of: newPath)
         return isLoss
+    }
+
+    /// Copies the database of a node that is down so that all of the copy is on the disk.
+    static func copy(_ path: String, to newPath: String) throws(DiskError) {
+        try copyFile(path, to: newPath)
+        guard access(path + "-wal", F_OK) == 0 else { return }
+        try copyFile(path + "-wal", to: newPath + "-wal")
+        let bytes = try readWholeFile(at: path + "-wal")
+        try keep(bytes, to: bytes.count, of: newPath)
+    }
+
+    /// Notes how far a database's log is on the disk.
+    private static func keep(_ bytes: [UInt8], to end: Int, of path: String) throws(DiskError) {
+        guard bytes.count > walHeaderBytes else { return }
+        let kept = try DiskFile(path: path + keptSuffix, flags: O_WRONLY | O_CREAT | O_TRUNC)
+        let length = UInt32(end)
+        try writeWhole(bytes[salts] + withUnsafeBytes(of: length.littleEndian) { Array($0) }, to: kept)
     }
 
     /// The least that a power failure leaves now of a database that its owner has open.
