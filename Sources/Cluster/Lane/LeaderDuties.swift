@@ -108,6 +108,8 @@ final class BuildReview: @unchecked Sendable {
     private func raiseLevel(of group: GroupID, now: MonotonicTime, through runner: GroupRunner) {
         guard let replica = context.replicas[group], replica.raft.role == .leader, replica.applyFailure == nil,
             !context.isUnfit, !runner.isStalled, replica.transferUntil <= now, !replica.isRaising,
+            // A node that the directory's log adds, and that is not on the map yet, may not follow.
+            group != .directory || replica.applied == replica.raft.lastLog.index,
             let level = commonLevel(of: group, replica), level > replica.applier.level
         else { return }
         replica.isRaising = true

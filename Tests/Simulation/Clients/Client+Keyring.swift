@@ -68,7 +68,9 @@ extension Client {
     private func writeKeyring() async {
         let writes = keyring.isWide && world.chance(70) ? wideWrites() : narrowWrites()
         let device = world.chance(60) ? "d\(world.random(0...2))" : nil
-        await send(Keyring.Batch(writes: writes, key: world.chance(75) ? newKey() : nil, device: device))
+        // A batch whose outcome nobody knows ends the keyring, and a wide one is to be filled.
+        let key = keyring.isWide || world.chance(75) ? newKey() : nil
+        await send(Keyring.Batch(writes: writes, key: key, device: device))
     }
 
     private func narrowWrites() -> [KeyValueCommand.Write] {

@@ -36,14 +36,19 @@ extension Client {
     }
 
     func useTokenBook() async {
-        guard let book = tokenBook, book.node.process === book.process, book.node.running != nil else {
-            return await beginTokenBook()
+        guard let book = usableTokenBook else { return await beginTokenBook() }
+        guard book.uses.count > 1, world.chance(45) else { return await presentNewest(book) }
+        // By chance alone it would rarely come after the grace time and before a copy of it is suspected.
+        if world.chance(25) {
+            for _ in 0..<world.random(63...105) where !isEnding { await sleep(World.second) }
         }
-        if book.uses.count < 2 || world.chance(55) {
-            await presentNewest(book)
-        } else {
-            await presentOlder(book)
-        }
+        if let book = usableTokenBook { await presentOlder(book) }
+    }
+
+    /// That of the process which remembers the tokens, while it is there.
+    private var usableTokenBook: TokenBook? {
+        guard let book = tokenBook, book.node.process === book.process, book.node.running != nil else { return nil }
+        return book
     }
 
     private func beginTokenBook() async {

@@ -25,8 +25,8 @@ extension Simulation {
             return violated("no backup: \(error)")
         }
         for node in members { node.start() }
-        guard goOn(members, { await $0.changeSomething(times: 12) }), goOn(members, { await $0.learnAll() }),
-            end(members)
+        guard areThere(members), goOn(members, { await $0.changeSomething(times: 12) }),
+            goOn(members, { await $0.learnAll() }), end(members)
         else { return }
         let incarnation = newIncarnation(members)
         for node in members {
@@ -52,6 +52,11 @@ extension Simulation {
     /// Has the first clients do something, until they have and all nodes are there.
     private func goOn(_ members: [SimulatedNode], _ body: @escaping @Sendable (Client) async -> Void) -> Bool {
         for client in clients.prefix(3) { client.perform(body) }
+        return areThere(members)
+    }
+
+    /// Waits until all nodes are there, and clients have done what they were at.
+    private func areThere(_ members: [SimulatedNode]) -> Bool {
         let haveEnded = clientsHaveEnded
         return wait(seconds: 240, "a cluster that was restored, or copied, does not answer") {
             haveEnded() && members.allSatisfy { $0.running != nil }
