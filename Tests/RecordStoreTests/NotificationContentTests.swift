@@ -40,6 +40,19 @@ struct NotificationContentTests {
             bytes: try #require(NotificationPayload.stored(of: match, for: subscription, at: level)))
     }
 
+    @Test("the end of a zone in which nothing was done has another name than its beginning", arguments: [15, 16])
+    func emptyZone(_ level: UInt64) throws {
+        try pair.watch(Pair.subscription("all"))
+        for kind in [ModifyZone.Kind.create, .delete] {
+            let command = RecordCommand.modifyZone(
+                ModifyZone(kind, zone: Fixture.work, caller: Fixture.ann, time: 1_000))
+            try pair.shard.run(level: FeatureLevel(level)) { _ = try $0.apply(command) }
+        }
+        try pair.deliverAll()
+        let names = try pair.log().compactMap { $0["ck"]?["nid"]?.string }
+        #expect(names.count == 2 && Set(names).count == (level < 16 ? 1 : 2), "\(names)")
+    }
+
     @Test("dates in texts are written as such, not as milliseconds")
     func dates() throws {
         var random = Random(1)

@@ -184,6 +184,9 @@ package struct FeatureLevel: RawRepresentable, Hashable, Comparable, Sendable, C
     /// A container that is purged leaves a floor of incarnations of its own.
     package static let ownFloors = FeatureLevel(15)
 
+    /// The end of a zone in which nothing was done is told of under another name than its beginning.
+    package static let namedEnds = FeatureLevel(16)
+
     /// The levels that this build can follow.
-    package static let supported = first...FeatureLevel(15)
+    package static let supported = first...FeatureLevel(16)
 }

@@ -329,7 +329,7 @@ final class Matcher {
         var match = Match(
             subscriber: watcher.subscriber, scope: watcher.subscription.scope,
             subscriptionID: watcher.subscription.id, time: time, client: isOwn ? origin.client : nil,
-            id: change.notificationID, zone: change.zone, record: nil)
+            id: change.notificationID(at: level), zone: change.zone, record: nil)
         match.generation = watcher.generation
         return match
     }

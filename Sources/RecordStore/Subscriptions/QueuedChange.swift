@@ -56,12 +56,14 @@ struct ZoneMatching {
 }
 
 extension WatchedChange {
-    /// 16 bytes that are the same wherever the change is told of.
-    var notificationID: [UInt8] {
+    /// 16 bytes that are the same wherever the change is told of, and no other change's.
+    func notificationID(at level: FeatureLevel) -> [UInt8] {
         var writer = WireWriter()
         writer.field(1) { zone.encode(to: &$0) }
         writer.field(2) { tag.encode(to: &$0) }
         writer.field(3, type == nil)
+        // The end of a zone has the tag of what was done there last, be it only its beginning.
+        if level >= .namedEnds, type == nil, event == .deleted { writer.field(5, true) }
         let first = fnv1a(writer.bytes)
         writer.field(4, first)
         let second = fnv1a(writer.bytes)
