@@ -128,5 +128,10 @@ struct NotificationTwinTests {
         }
         #expect(faults(told(2)) == [])
         #expect(faults(told(1)).count == 1 && faults(told(3)).count == 1)
+        var named = told(2)
+        (named[0].changeID, named[1].changeID) = ("one", "two")
+        #expect(faults(named) == [])
+        named[1].changeID = "one"
+        #expect(faults(named).count == 1, "two changes of one name")
     }
 }

@@ -78,6 +78,8 @@ struct NotificationTwin: Sendable {
     var unreadable: Set<String> = [Place.report]
     /// Whom payloads name; nil is the user.
     var addressee: String?
+    /// Whether a zone's beginning and its end may have one name, as below `FeatureLevel.namedEnds`.
+    var mayShareNames = false
 
     init(user: String) { self.user = user }
 
@@ -249,7 +251,8 @@ struct NotificationTwin: Sendable {
         return "\(notice) says \(payload)"
     }
 
-    /// Notifications of zones do not say of which change they tell, so they are counted, zone by zone.
+    /// Notifications of zones do not say of which change they tell, so they are counted, zone by zone. Each has a name
+    /// of its own.
     private func countFaults(
         of id: String, _ notices: [Notice], _ commits: [WatchedHistory.Commit], isOver: Bool
     ) -> [String] {
@@ -262,6 +265,12 @@ struct NotificationTwin: Sendable {
         }
         for notice in notices where bounds[notice.zone] == nil { bounds[notice.zone] = (0, 0) }
         if let fault = notices.lazy.compactMap({ disguise(of: $0, telling: nil) }).first { return [fault] }
+        var names: Set<String> = []
+        // One whose payload has no room for its name is nameless.
+        let named = notices.filter { !$0.changeID.isEmpty }
+        if !mayShareNames, let second = named.first(where: { !names.insert($0.changeID).inserted }) {
+            return ["\(second) is called \(second.changeID), as an earlier one is"]
+        }
         return bounds.sorted { $0.key.description < $1.key.description }.compactMap { zone, bounds in
             let count = notices.count { $0.zone == zone }
             if count > bounds.most {

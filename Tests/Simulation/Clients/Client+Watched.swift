@@ -9,6 +9,7 @@ import Service
 // What a client changes where users watch.
 extension Client {
     func makeWatchbook(_ book: Watchbook) async {
+        book.twin.mayShareNames = isPlain
         guard await makeUser(of: book) else { return book.isUsed = false }
         if !isPlain, world.chance(50) {
             guard await setRole(of: book, to: true) else { return }
