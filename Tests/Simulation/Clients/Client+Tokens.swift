@@ -37,7 +37,8 @@ extension Client {
 
     func useTokenBook() async {
         guard let book = usableTokenBook else { return await beginTokenBook() }
-        guard book.uses.count > 1, world.chance(45) else { return await presentNewest(book) }
+        // The first token has no text that the client knows, and the last one is good.
+        guard book.uses.count > 2, world.chance(45) else { return await presentNewest(book) }
         // By chance alone it would rarely come after the grace time and before a copy of it is suspected.
         if world.chance(25) {
             for _ in 0..<world.random(63...105) where !isEnding { await sleep(World.second) }
@@ -59,7 +60,7 @@ extension Client {
             let process = node.running?.process
         else { return }
         tokenBook = TokenBook(session: id, node: node, process: process)
-        for _ in 0..<2 {
+        for _ in 0..<3 {
             guard let book = tokenBook else { return }
             await presentNewest(book)
             await sleep(World.second)
@@ -96,8 +97,8 @@ extension Client {
 
     /// Presents one that was replaced: good for the grace time since the next newer one came, and no longer.
     private func presentOlder(_ book: TokenBook) async {
-        let place = world.random(0...(book.uses.count - 2))
-        guard let token = book.uses[place].token else { return await presentNewest(book) }
+        let place = world.random(1...(book.uses.count - 2))
+        guard let token = book.uses[place].token else { return }
         let replaced = book.uses[place + 1]
         let session = UserSession(book.session)
         session.take(token)
