@@ -130,9 +130,10 @@ extension ZoneModel.State {
         Self(isLive: false, incarnation: incarnation, sequence: sequence, records: [:], isDefault: isDefault)
     }
 
-    /// What is there has tags of another life; what is not keeps the number of its last one.
+    /// What is there has tags of another life, a default zone also before its first change; what is not keeps the
+    /// number of its last one.
     fileprivate func restored(as incarnation: UInt64) -> Self {
-        guard isLive, self.incarnation > 0 else { return self }
+        guard isLive else { return self }
         var next = self
         next.incarnation = incarnation
         for name in records.keys { next.records[name]?.version.incarnation = incarnation }

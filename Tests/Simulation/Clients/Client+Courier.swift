@@ -84,10 +84,11 @@ extension Client {
         guard let device = book.courier?.device, let reader = book.readers[device] else { return }
         // What others made may have been passed by while the user could not read it.
         let own = "\(book.accountID)-"
-        let log = reader.notices.filter { notice in
+        func isOwnOrReadable(_ notice: NotificationTwin.Notice) -> Bool {
             guard notice.zone.owner == nil, let name = notice.record else { return true }
             return !name.contains("-\(Place.report)-") || name.hasPrefix(own)
         }
+        let log = reader.notices.filter(isOwnOrReadable)
         func place(of notice: NotificationTwin.Notice) -> Int? {
             log.firstIndex { ($0.id, $0.changeID, $0.kind) == (notice.id, notice.changeID, notice.kind) }
         }
@@ -97,7 +98,7 @@ extension Client {
         }
         guard book.isUsed, let courier = book.courier else { return }
         var last: Int?
-        for item in courier.items where item.notice.record.map({ !$0.contains("-\(Place.report)-") }) ?? true {
+        for item in courier.items where isOwnOrReadable(item.notice) {
             guard let next = place(of: item.notice) else {
                 return complain("the courier handed out \(item.notice), which is not in the log", book)
             }

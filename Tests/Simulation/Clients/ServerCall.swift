@@ -79,6 +79,8 @@ final class ServerCall<Value: Sendable>: @unchecked Sendable {
     private static func result(
         of visit: Visit, _ body: @Sendable (Visit) async throws(RequestFailure) -> Value
     ) async -> CallResult<Value> {
+        // As every door of a node says.
+        if visit.service.isRestoring { return .refused("a restore is under way") }
         do throws(RequestFailure) {
             return .value(try await body(visit))
         } catch {
