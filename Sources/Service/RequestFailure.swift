@@ -145,11 +145,12 @@ package struct RequestFailure: Error {
         details = .limit(refusal.rule.name, actual: refusal.actual, max: refusal.max, key: refusal.key)
     }
 
-    /// A sync token of preferences that is one, and cannot be followed.
-    init(_ expiry: KeyValueTokenExpiry) {
-        self.init(.badRequest, "the syncToken has expired: \(expiry). Start again without one")
+    /// A sync token that is one, and cannot be followed.
+    /// - Parameter reason: why, and what to do; nil for preferences.
+    init(_ expiry: KeyValueTokenExpiry, _ reason: String? = nil) {
+        let reason = reason ?? "\(expiry). Start again without one"
+        self.init(.badRequest, "the syncToken has expired: \(reason)", details: .expiredToken(expiry))
         error.detail = .expiredSyncToken
-        details = .expiredToken(expiry)
     }
 }
 

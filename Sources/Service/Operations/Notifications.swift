@@ -77,14 +77,12 @@ package struct Notifications: WatchedFeed {
             service.requests.told(answer.changes, container: store.container, store.environment)
             return answer
         }
-        var failure = RequestFailure.badRequest(
-            "the syncToken has expired: "
-                + (expiry == .tooOld
-                    ? "notifications since it was given are not kept any more"
-                    : "notifications were lost since it was given, in a restore or because too many waited")
-                + ". Fetch all changes, and start again without one", details: .expiredToken(expiry))
-        failure.error.detail = .expiredSyncToken
-        throw failure
+        throw RequestFailure(
+            expiry,
+            (expiry == .tooOld
+                ? "notifications since it was given are not kept any more"
+                : "notifications were lost since it was given, in a restore or because too many waited")
+                + ". Fetch all changes, and start again without one")
     }
 
     /// A page of the log, or why a place cannot be followed.

@@ -43,13 +43,14 @@ extension Client {
             requireForgotten(answer, "zone \(name)")
         }
         for (store, feed) in storeFeeds.sorted(by: { $0.key < $1.key }) {
+            guard let token = feed.token else { continue }
             let account = recorder.stores[store].account
             let answer = await ask(repeats: true, account: store) { visit throws(RequestFailure) in
                 try await visit.preferences(of: account) { preferences throws(RequestFailure) in
-                    try await preferences.changes(since: feed.token, limit: 1, by: visit.deadline).bytes
+                    try await preferences.changes(since: token, limit: 1, by: visit.deadline).bytes
                 }
             }
-            if feed.token != nil { requireForgotten(answer, "store \(account)") }
+            requireForgotten(answer, "store \(account)")
         }
         (feeds, storeFeeds) = ([:], [:])
         await tryForgottenNotices(of: watchbook)

@@ -46,9 +46,7 @@ enum DatabaseImage {
             }
         }
         if crash == .power || isMovedWhole(path, bytes: bytes) { durable = bytes.count }
-        let file = try DiskFile(path: newPath + "-wal", flags: O_WRONLY | O_CREAT | O_TRUNC)
-        try writeWhole(bytes, to: file)
-        try keep(bytes, to: durable, of: newPath)
+        try write(log: bytes, of: newPath, durable: durable)
         return isLoss
     }
 
@@ -56,13 +54,13 @@ enum DatabaseImage {
     static func copy(_ path: String, to newPath: String) throws(DiskError) {
         try copyFile(path, to: newPath)
         guard access(path + "-wal", F_OK) == 0 else { return }
-        try copyFile(path + "-wal", to: newPath + "-wal")
         let bytes = try readWholeFile(at: path + "-wal")
-        try keep(bytes, to: bytes.count, of: newPath)
+        try write(log: bytes, of: newPath, durable: bytes.count)
     }
 
-    /// Notes how far a database's log is on the disk.
-    private static func keep(_ bytes: [UInt8], to end: Int, of path: String) throws(DiskError) {
+    /// Writes a database's log, and how far it is on the disk.
+    private static func write(log bytes: [UInt8], of path: String, durable end: Int) throws(DiskError) {
+        try writeWhole(bytes, to: try DiskFile(path: path + "-wal", flags: O_WRONLY | O_CREAT | O_TRUNC))
         guard bytes.count > walHeaderBytes else { return }
         let kept = try DiskFile(path: path + keptSuffix, flags: O_WRONLY | O_CREAT | O_TRUNC)
         let length = UInt32(end)
