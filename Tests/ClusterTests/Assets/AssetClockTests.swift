@@ -40,7 +40,7 @@ extension WaitingClusterSuites.AssetClusterTests {
             }
             #expect(try await node.assets.holds(asset))
         }
-        for clock in cluster.clocks { clock.set(aheadMilliseconds: grace + 120_000) }
+        try await cluster.setClocks(aheadMilliseconds: grace + 120_000)
         for asset in [before, during] {
             try await awaitTrue("the file goes") { try await !node.assets.holds(asset) }
         }

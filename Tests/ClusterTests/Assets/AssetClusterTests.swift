@@ -232,7 +232,7 @@ extension WaitingClusterSuites {
                     try await awaitTrue("all hold it") { try await node.assets.holds(asset) }
                 }
             }
-            for clock in cluster.clocks { clock.set(aheadMilliseconds: 3_700_000) }
+            try await cluster.setClocks(aheadMilliseconds: 3_700_000)
             for node in cluster.nodes.values {
                 try await awaitTrue("the unsaved one goes") { try await !node.assets.holds(unsaved) }
             }
@@ -242,7 +242,7 @@ extension WaitingClusterSuites {
             try await maintain(node)
             try await save("a", nil, on: node)
             for node in cluster.nodes.values { #expect(try await node.assets.holds(saved)) }
-            for clock in cluster.clocks { clock.set(aheadMilliseconds: 12 * 3_600_000) }
+            try await cluster.setClocks(aheadMilliseconds: 12 * 3_600_000)
             try await awaitTrue("the shard forgets it") {
                 try await maintain(node)
                 return try node.holdings[group].map { applier in

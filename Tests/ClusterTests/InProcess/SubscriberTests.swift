@@ -313,6 +313,8 @@ extension RebuildingClusterSuites {
             let cluster = try await TestCluster.started(nodeCount: 2) {
                 $0.replicasPerShard = 1
                 $0.encryptionKey = [UInt8](repeating: 3, count: 32)
+                // So long the requests wait for the other node below.
+                $0.requestDeadlineMilliseconds = 2_400
             }
             let node = try cluster.node(1)
             let service = RecordService(node: node, logger: Logger(label: "test"))

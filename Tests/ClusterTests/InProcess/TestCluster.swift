@@ -46,6 +46,8 @@ final class TestCluster {
                     authorityPath: certificates.path + "/peer-ca.pem", certificatePath: paths.peerCertificatePath,
                     keyPath: paths.peerKeyPath))
             node.shardCount = 4
+            // A busy machine may need longer to elect a leader than a client's request waits.
+            node.requestDeadlineMilliseconds = 60_000
             change(&node)
             settings.append(node)
         }
@@ -107,6 +109,15 @@ final class TestCluster {
 
     func awaitMaps() async throws {
         for id in nodes.keys.sorted() { try await node(id).awaitMap() }
+    }
+
+    /// Sets the wall clock of every machine, and waits until the nodes have heard of each other's: until then they may
+    /// take their own for wrong.
+    func setClocks(aheadMilliseconds: Int64) async throws {
+        for clock in clocks { clock.set(aheadMilliseconds: aheadMilliseconds) }
+        for node in nodes.values {
+            try await awaitTrue("the clocks of all nodes agree") { node.clockProblem == nil && node.clockDoubt == nil }
+        }
     }
 }
 
