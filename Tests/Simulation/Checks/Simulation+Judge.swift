@@ -119,7 +119,8 @@ extension Simulation {
         violated("nobody finds the value that a disk altered: \(summary())")
     }
 
-    /// Whether all replicas of each group have the same hash at an index that is newer than anything found before.
+    /// Whether all replicas of each group have the hash of the whole state that the group answered, at an index that is
+    /// newer than anything found before. Other hashes are of parts, and say nothing of the rest.
     private func haveOneState(_ findings: [Finding], since before: [Finding]) -> Bool {
         groups.allSatisfy { group in
             let old = before.filter { $0.status.group == group }.map(\.status.commitIndex).max() ?? .zero
@@ -127,7 +128,8 @@ extension Simulation {
                 finding.hashes.filter { $0.index > old }
             }
             return known.first?.contains { index, hash in
-                known.allSatisfy { $0.contains { $0.index == index && $0.hash == hash } }
+                hash == recorder.stateHashes[group]
+                    && known.allSatisfy { $0.contains { $0.index == index && $0.hash == hash } }
             } ?? false
         }
     }

@@ -51,6 +51,8 @@ final class Recorder: @unchecked Sendable {
     var hasNewLedger: () -> Bool = { false }
     /// The shares of the container's rate in force at all nodes, in requests a second.
     var sharesInForce: (RateKind) -> Double = { _ in 0 }
+    /// What the groups that answered said last of their whole states.
+    var stateHashes: [GroupID: [UInt8]] = [:]
     /// Tokens that were replaced.
     var keptTokens: [KeptToken] = []
     var reusedSessions: [ReusedSession] = []

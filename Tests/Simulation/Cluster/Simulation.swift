@@ -355,14 +355,17 @@ package final class Simulation: @unchecked Sendable {
         }
     }
 
+    /// Has each replica hash its whole state; `recorder.stateHashes` tells what each group answered.
     func hashStates(with client: Client) {
         guard client.hasEnded else { return }
         let groups = groups
+        recorder.stateHashes = [:]
         client.perform { client in
             for group in groups {
-                _ = await client.ask(repeats: true) { visit throws(RequestFailure) in
+                let answer = await client.ask(repeats: true) { visit throws(RequestFailure) in
                     try await visit.submit(.hashState, to: group)
                 }
+                if case .answered(let hash, _) = answer { client.recorder.stateHashes[group] = hash }
             }
         }
     }
