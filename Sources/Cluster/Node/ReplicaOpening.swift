@@ -4,7 +4,7 @@ import KeyValueStore
 import Logging
 import RaftCore
 import RecordStore
-import Storage
+package import Storage
 import Synchronization
 import Wire
 
@@ -147,8 +147,10 @@ final class RestoreMarker: Sendable {
     private let path: String
     private let isThere: Atomic<Bool>
 
+    static func path(in folder: String) -> String { folder + "/restored.json" }
+
     init(folder: String) {
-        path = folder + "/restored.json"
+        path = Self.path(in: folder)
         isThere = Atomic(FileManager.default.fileExists(atPath: path))
     }
 
@@ -180,12 +182,24 @@ package struct NewIncarnation {
     /// How long clients wait until all shards have the copies of subscriptions again.
     private static let copiesMillisecondsMax: UInt64 = 60_000
 
-    /// The greatest incarnation of a shard's data, by the database of a node that does not run.
-    /// - Throws: where the file is no shard's database, or cannot be read.
-    package static func newest(ofStopped path: String) throws -> UInt64 {
-        try SnapshotInstall.read(path) { db in
-            max(try RecordTables.newestIncarnation(in: db), try KeyValueTables.newestIncarnation(in: db))
+    /// The greatest incarnation of the data in a node's folder; the node does not run. A database that cannot be read
+    /// does not count: it is exchanged, or keeps its node from starting.
+    package static func newest(inStopped folder: String) throws(DiskError) -> UInt64 {
+        let shards = folder + "/shards"
+        guard FileManager.default.fileExists(atPath: shards) else { return 0 }
+        var newest: UInt64 = 0
+        for name in try listFolder(at: shards) where name.hasSuffix(".sqlite") {
+            let found = try? SnapshotInstall.read("\(shards)/\(name)") { db in
+                max(try RecordTables.newestIncarnation(in: db), try KeyValueTables.newestIncarnation(in: db))
+            }
+            newest = max(newest, found ?? 0)
         }
+        return newest
+    }
+
+    /// Has the node of a folder begin an incarnation as it starts.
+    package static func mark(_ folder: String, with incarnation: UInt64) throws(DiskError) {
+        try replaceFile(at: RestoreMarker.path(in: folder), with: Array(#"{"incarnation":\#(incarnation)}"#.utf8))
     }
 
     /// Has every shard begin an incarnation, and waits until homes have sent the copies of subscriptions again: a

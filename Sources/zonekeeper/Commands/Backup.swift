@@ -273,8 +273,8 @@ struct ClusterRestore {
                 try copy(file, to: "\(temporary)/\(name)", progress: &progress)
             }
         }
-        let mark = JSONValue.members(["incarnation": .integer(try incarnation())]).serialized()
-        for node in layout.file.nodes { try place(node, marked: mark) }
+        let incarnation = try incarnation()
+        for node in layout.file.nodes { try place(node, beginning: incarnation) }
         if withSecrets { try copySecrets(manifest, progress: &progress) }
         try fsyncFolder(at: layout.data)
         progress.finish()
@@ -285,23 +285,18 @@ struct ClusterRestore {
 
     /// What zones begin: the time, or what is greater than everything that the data had before, as where an earlier
     /// restore was done by a clock that was ahead.
-    private func incarnation() throws(DiskError) -> Int64 {
+    private func incarnation() throws(DiskError) -> UInt64 {
         var newest: UInt64 = 0
         for node in layout.file.nodes {
-            let shards = temporary(of: node) + "/shards"
-            guard Paths.exists(shards) else { continue }
-            for name in try listFolder(at: shards) where name.hasSuffix(".sqlite") {
-                // One that cannot be read is exchanged, or keeps its node from starting.
-                newest = max(newest, (try? NewIncarnation.newest(ofStopped: "\(shards)/\(name)")) ?? 0)
-            }
+            newest = max(newest, try NewIncarnation.newest(inStopped: temporary(of: node)))
         }
-        return max(WallClock.now, Int64(clamping: newest &+ 1))
+        return max(UInt64(clamping: WallClock.now), newest &+ 1)
     }
 
     /// Puts a node's folder in its place, whole and durable.
-    private func place(_ node: ClusterFile.Node, marked mark: [UInt8]) throws(DiskError) {
+    private func place(_ node: ClusterFile.Node, beginning incarnation: UInt64) throws(DiskError) {
         let (folder, temporary) = (layout.folder(of: node), temporary(of: node))
-        try replaceFile(at: temporary + "/restored.json", with: mark)
+        try NewIncarnation.mark(temporary, with: incarnation)
         try Self.sync(temporary)
         // An empty folder may be in the place.
         guard rmdir(folder) == 0 || errno == ENOENT else {

@@ -28,7 +28,11 @@ extension Simulation {
         guard areThere(members), goOn(members, { await $0.changeSomething(times: 12) }),
             goOn(members, { await $0.learnAll() }), end(members)
         else { return }
-        let incarnation = newIncarnation(members)
+        // Far below a time in milliseconds, as it would be, for `ZoneModel` to count it.
+        var incarnation: UInt64 = 1 << 20
+        for node in members {
+            incarnation = max(incarnation, ((try? NewIncarnation.newest(inStopped: backup(of: node))) ?? 0) + 1)
+        }
         for node in members {
             node.replaceData(by: backup(of: node))
             mark(node, incarnation)
@@ -79,22 +83,9 @@ extension Simulation {
 
     private func backup(of node: SimulatedNode) -> String { "\(root)/backup-\(node.number)" }
 
-    /// Above all that the data of any time had; far below a time in milliseconds, as it would be, for `ZoneModel` to
-    /// count it.
-    private func newIncarnation(_ members: [SimulatedNode]) -> UInt64 {
-        var newest: UInt64 = 1 << 20
-        for node in members {
-            let shards = "\(backup(of: node))/shards"
-            for name in (try? listFolder(at: shards)) ?? [] where name.hasSuffix(".sqlite") {
-                newest = max(newest, (try? NewIncarnation.newest(ofStopped: "\(shards)/\(name)")) ?? 0)
-            }
-        }
-        return newest + 1
-    }
-
     private func mark(_ node: SimulatedNode, _ incarnation: UInt64) {
         do throws(DiskError) {
-            try replaceFile(at: "\(node.folder)/restored.json", with: Array(#"{"incarnation":\#(incarnation)}"#.utf8))
+            try NewIncarnation.mark(node.folder, with: incarnation)
         } catch {
             violated("no mark of a restore: \(error)")
         }
