@@ -23,6 +23,7 @@ extension Client {
 
     func useKeyring() async {
         if keyring.store.user.isEmpty { keyring = newKeyring() }
+        if keyring.isWide { await writeKeyring() }
         for _ in 0..<world.random(2...6) where !isEnding {
             switch world.random(0...20) {
             case 0..<8: await writeKeyring()
@@ -91,7 +92,8 @@ extension Client {
 
     /// So many keys that the store fills up, is set again and empties.
     private func wideWrites() -> [KeyValueCommand.Write] {
-        let begin = world.random(0...(Self.wideNames.count - 1))
+        // At first mostly keys that are not there yet.
+        let begin = world.chance(60) ? keyring.usage.keys : world.random(0...(Self.wideNames.count - 1))
         let isDeletion = keyring.usage.keys > 900 && world.chance(25)
         let count = isDeletion ? world.random(1...60) : world.random(100...240)
         let isMixed = world.chance(30)
