@@ -160,9 +160,14 @@ package struct Webhooks: Sendable {
         try await service.node.require(.webhooks, for: "webhooks need", in: .directory)
         try await service.cluster.change(.webhook(.save(webhook)), origin: origin)
         do throws(RequestFailure) {
-            let saved = try await self.webhook(named: webhook.name)
-            try await WebhookSubscriptions(service: service, webhook: saved).save(by: deadline)
-            return saved
+            var saved = try await self.webhook(named: webhook.name)
+            while true {
+                try await WebhookSubscriptions(service: service, webhook: saved).save(by: deadline)
+                // It may have been changed meanwhile, and what that wants have come before this.
+                let newest = try await self.webhook(named: webhook.name)
+                if newest == saved { return saved }
+                saved = newest
+            }
         } catch {
             // The directory has it, and a secret is shown only now: the node that delivers does the rest.
             guard error.error.code == .tryAgainLater else { throw error }

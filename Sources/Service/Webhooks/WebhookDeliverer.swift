@@ -183,11 +183,7 @@ private struct WebhookRun {
         // Receivers judge by the time of a delivery, and a webhook's failures are counted by it.
         let now = try service.trustedNow()
         var reader = try await loadReader()
-        if reader.progress.revision != webhook.revision {
-            try await WebhookSubscriptions(service: service, webhook: webhook).save(by: service.node.deadline())
-            reader.progress.begin(revision: webhook.revision)
-            reader.isChanged = true
-        }
+        guard try await putIntoForce(&reader) else { return 0 }
         defer { self.reader = reader }
         let wait = reader.progress.wait(at: now)
         if wait > 0 { return min(wait, Self.idleMilliseconds) }
@@ -214,6 +210,19 @@ private struct WebhookRun {
             return Self.pauseMilliseconds
         }
         return max(1, min(reader.progress.wait(at: service.now), Self.idleMilliseconds))
+    }
+
+    /// Has the webhook told of what its configuration says, where that has changed.
+    /// - Returns: false where this node did not know the newest configuration.
+    private func putIntoForce(_ reader: inout WebhookReader) async throws(RequestFailure) -> Bool {
+        guard reader.progress.revision != webhook.revision else { return true }
+        // A node that lags behind the directory would bring back what was before a change that was answered.
+        try await service.cluster.requireDirectory()
+        guard newest == webhook else { return false }
+        try await WebhookSubscriptions(service: service, webhook: webhook).save(by: service.node.deadline())
+        reader.progress.begin(revision: webhook.revision)
+        reader.isChanged = true
+        return true
     }
 
     // MARK: The log

@@ -105,6 +105,8 @@ package enum Situation: String, Sendable, CaseIterable, Codable {
     case expiredToken
     /// A disk was full when a file came in, or became so in the middle of it.
     case fullDiskInUpload
+    /// A webhook came to tell of other types or fields, or two administrators changed it at once.
+    case changedWebhook, contestedWebhook
     /// A webhook's receiver was sent a delivery once more, or told that notifications were lost.
     case repeatedDelivery, toldOfLoss
     /// Bytes of a connection between nodes waited because too many were on the way.

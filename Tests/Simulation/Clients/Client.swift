@@ -17,7 +17,7 @@ final class Client: @unchecked Sendable {
     let world: World
     let recorder: Recorder
     let nodes: [SimulatedNode]
-    private let executor: SimulatedExecutor
+    let executor: SimulatedExecutor
     /// By account.
     private let sessions: [UserSession]
     /// Where its next request goes.
@@ -189,6 +189,9 @@ final class Client: @unchecked Sendable {
         if number == nodes[0].options.clients, !hasSigned, world.chance(5) {
             hasSigned = true
             return await signForSeveralLeaders()
+        }
+        if number == 2, let receiver = nodes[0].receiver, world.chance(5) {
+            return await changeWebhook(of: receiver)
         }
         if recorder.files.isUsed, world.chance(25) { return await useFiles() }
         switch world.random(0...188) {

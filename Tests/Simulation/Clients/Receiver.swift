@@ -11,11 +11,18 @@ final class Receiver: @unchecked Sendable {
     // Touched on the simulation's thread only.
     static let name = "mirror"
     static let types = [Place.type, Place.memo, Place.diary, Place.report]
-    static let fields = [Place.valueField, Place.numberField]
-    static let subscriptions = types.map { type in
-        NotificationTwin.Subscription(
-            id: type, kind: .query, isPublic: true, type: type, events: Set(WatchedHistory.Event.allCases),
-            looks: NotificationForm(flags: ["shouldSendContentAvailable"], fields: fields))
+
+    /// What the webhook is to tell.
+    struct Terms: Hashable, Sendable {
+        var types = Receiver.types
+        var fields = [Place.valueField, Place.numberField]
+
+        fileprivate func subscription(to type: String) -> NotificationTwin.Subscription? {
+            guard types.contains(type) else { return nil }
+            return NotificationTwin.Subscription(
+                id: type, kind: .query, isPublic: true, type: type, events: Set(WatchedHistory.Event.allCases),
+                looks: NotificationForm(flags: ["shouldSendContentAvailable"], fields: fields))
+        }
     }
 
     fileprivate let world: World
@@ -39,6 +46,12 @@ final class Receiver: @unchecked Sendable {
     private var shown: [Int64: [UInt8]] = [:]
     /// As they were shown when they were made, the newest first; deliveries are signed with each that is in use.
     var secrets: [String] = []
+    /// What was asked for last.
+    private(set) var terms = Terms()
+    /// Whether it is told of something.
+    private(set) var hasBegun = false
+    /// What became of a change that somebody else made at the same time.
+    fileprivate var rival: Client.WebhookSaved?
     /// Until when its answers get lost.
     private var lossUntil: UInt64 = 0
     /// The time of the deliveries' signatures, in seconds since 1970, may be wrong.
@@ -53,9 +66,31 @@ final class Receiver: @unchecked Sendable {
     func begins(called: Int, returned: Int) {
         // A container's servers may be told of all but what creators alone may read.
         twin.unreadable = []
-        for subscription in Self.subscriptions {
-            twin.saved(subscription, called: called, returned: returned, isRepeated: false)
+        hasBegun = true
+        turn(to: terms, called: called, returned: returned)
+    }
+
+    /// The webhook tells by other terms of what is committed after the change was answered; nil: it never was.
+    /// - Parameter contested: a type that somebody else wanted and this change did not, or the other way round.
+    func turn(to new: Terms, called: Int, returned: Int?, contested: String? = nil) {
+        if let contested, let subscription = Terms(types: [contested], fields: new.fields).subscription(to: contested) {
+            // Its subscription may have come and gone meanwhile, in any order.
+            if terms.types.contains(contested) { twin.ends(contested, called: called) }
+            twin.saved(subscription, called: called, returned: .max, isRepeated: true)
+            terms.types.append(contested)
         }
+        for type in Self.types {
+            if let subscription = new.subscription(to: type) {
+                twin.saved(subscription, called: called, returned: returned ?? .max, isRepeated: returned == nil)
+            } else if terms.types.contains(type) {
+                if let returned {
+                    twin.deleted(type, called: called, returned: returned)
+                } else {
+                    twin.ends(type, called: called)
+                }
+            }
+        }
+        terms = new
     }
 
     /// What is wrong with what it was told.
@@ -185,42 +220,118 @@ extension Client {
     func makeWebhook(for receiver: Receiver) async {
         let called = recorder.watched.nextPlace()
         var isAnswered = false
-        while !isAnswered, !isEnding { isAnswered = await saveWebhook(of: receiver) }
+        while !isAnswered, !isEnding { isAnswered = await saveWebhook(of: receiver, receiver.terms).revision != nil }
         receiver.begins(called: called, returned: isAnswered ? recorder.watched.nextPlace() : .max)
     }
 
-    /// Makes the webhook, or takes it into use again where it failed for too long by the clocks.
-    /// - Returns: whether that was answered.
-    private func saveWebhook(of receiver: Receiver) async -> Bool {
-        let answer = await ask(repeats: true) { visit throws(RequestFailure) -> String? in
+    /// Has the receiver told of other types, or of other fields; somebody else may want what was before, at once.
+    func changeWebhook(of receiver: Receiver) async {
+        guard receiver.hasBegun else { return }
+        var terms = receiver.terms
+        let type = world.chance(70) ? world.pick(Receiver.types) : nil
+        if let type {
+            let others = terms.types.filter { $0 != type }
+            terms.types = others.count < terms.types.count && !others.isEmpty ? others : others + [type]
+        } else {
+            terms.fields = world.pick([[Place.valueField], [Place.valueField, Place.numberField]])
+        }
+        let called = recorder.watched.nextPlace()
+        let isContested = type != nil && world.chance(50)
+        var revision: UInt64?
+        if isContested, let (won, last) = await contest(terms, of: receiver) { (terms, revision) = (won, last) }
+        while revision == nil, !isEnding { revision = await saveWebhook(of: receiver, terms).revision }
+        var isInForce = false
+        while let revision, !isInForce, !isEnding {
+            isInForce = await hasInForce(revision)
+            if !isInForce { await sleep(100 * World.millisecond) }
+        }
+        let returned = isInForce ? recorder.watched.nextPlace() : nil
+        receiver.turn(to: terms, called: called, returned: returned, contested: isContested ? type : nil)
+        if isInForce { world.met(isContested ? .contestedWebhook : .changedWebhook) }
+    }
+
+    /// Has the webhook changed while somebody else changes it back.
+    /// - Returns: what was saved last, and its revision; nil where that is not known.
+    private func contest(
+        _ terms: Receiver.Terms, of receiver: Receiver
+    ) async -> (terms: Receiver.Terms, revision: UInt64)? {
+        let former = receiver.terms
+        receiver.rival = nil
+        executor.start { [self] in
+            moveOn()
+            receiver.rival = await saveOnce(former, of: receiver)
+        }
+        let own = await saveOnce(terms, of: receiver)
+        while receiver.rival == nil { await sleep(20 * World.millisecond) }
+        if let own = own.revision, let other = receiver.rival?.revision {
+            return own > other ? (terms, own) : (former, other)
+        }
+        // What may have been done may yet be done.
+        await sleep(30 * World.second)
+        return nil
+    }
+
+    /// Saves until that is done, or may be.
+    private func saveOnce(_ terms: Receiver.Terms, of receiver: Receiver) async -> WebhookSaved {
+        while !isEnding {
+            let saved = await saveWebhook(of: receiver, terms, repeats: false)
+            guard case .refused = saved else { return saved }
+        }
+        return .unknown
+    }
+
+    /// What came of saving a webhook.
+    fileprivate enum WebhookSaved {
+        case saved(revision: UInt64)
+        /// Nothing was done, or another try was done meanwhile.
+        case refused
+        case unknown
+
+        var revision: UInt64? { if case .saved(let revision) = self { revision } else { nil } }
+    }
+
+    /// Whether the node that delivers has put a revision into force, so that no earlier one comes after it.
+    private func hasInForce(_ revision: UInt64) async -> Bool {
+        let answer = await ask(repeats: true) { visit throws(RequestFailure) in
+            try await Webhooks(visit.service, Place.schemaKey).progress(of: Receiver.name).progress.revision
+        }
+        if case .answered(let inForce, _) = answer { return inForce >= revision }
+        return false
+    }
+
+    /// Makes the webhook, or gives it these terms and takes it into use again where it failed for too long by the
+    /// clocks.
+    private func saveWebhook(
+        of receiver: Receiver, _ terms: Receiver.Terms, repeats: Bool = true
+    ) async -> WebhookSaved {
+        let answer = await ask(repeats: repeats) { visit throws(RequestFailure) -> Webhooks.Saved in
             try await visit.requireDirectory()
             let webhooks = Webhooks(visit.service, Place.schemaKey)
             let origin = AuditOrigin(actor: "administrator", requestID: "", address: "", time: visit.service.now)
             var changes = Webhooks.Changes()
-            (changes.url, changes.recordTypes) = ("https://mirror.example/", Receiver.types)
-            (changes.fields, changes.isEnabled) = (Receiver.fields, true)
+            (changes.url, changes.recordTypes) = ("https://mirror.example/", terms.types)
+            (changes.fields, changes.isEnabled) = (terms.fields, true)
             if try await webhooks.list().contains(where: { $0.name == Receiver.name }) {
-                return try await webhooks.change(Receiver.name, changes, origin: origin, by: visit.deadline).secret
+                return try await webhooks.change(Receiver.name, changes, origin: origin, by: visit.deadline)
             }
-            return try await webhooks.create(Receiver.name, changes, origin: origin, by: visit.deadline).secret
+            return try await webhooks.create(Receiver.name, changes, origin: origin, by: visit.deadline)
         }
         switch answer {
-        case .answered(let secret, _):
-            if let secret { receiver.secrets = [secret] }
-            return true
-        case .nothing: return false
-        // An earlier try was done meanwhile.
-        case .failed(let failure) where [.exists, .conflict].contains(failure.error.code): return false
+        case .answered(let saved, _):
+            if let secret = saved.secret { receiver.secrets = [secret] }
+            return .saved(revision: saved.webhook.revision)
+        case .nothing(let mayHaveBeenDone): return mayHaveBeenDone ? .unknown : .refused
+        case .failed(let failure) where [.exists, .conflict].contains(failure.error.code): return .refused
         case .failed(let failure):
             recorder.violated("the webhook is refused: \(failure.error)")
-            return true
+            return .saved(revision: 0)
         }
     }
 
     /// Waits until everything is delivered, and holds it against what was changed.
     func readBack(_ receiver: Receiver) async {
         // What failed before does not make it wait any more.
-        guard await saveWebhook(of: receiver) else {
+        guard await saveWebhook(of: receiver, receiver.terms).revision != nil else {
             return recorder.violated("the webhook cannot be changed any more")
         }
         for _ in 0..<40 where !receiver.faults(by: recorder.watched, isOver: true).isEmpty { await sleep(World.second) }

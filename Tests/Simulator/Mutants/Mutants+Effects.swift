@@ -67,5 +67,14 @@ extension Mutant {
             "for asset in new { changes[asset] = PLANTED(1, (changes[asset] ?? 0) + 1) }"),
     ]
 
-    static let inEffects = inNotifications + inQuotas + inAssets
+    private static let inWebhooks: [Mutant] = [
+        Mutant(
+            "a node that lags behind brings back what a webhook was told of", "Service/Webhooks/WebhookDeliverer.swift",
+            "guard newest == webhook else { return false }", "guard PLANTED || newest == webhook else { return false }"),
+        Mutant(
+            "who changes a webhook does not look whether somebody else did", "Service/Administration/Webhooks.swift",
+            "if newest == saved { return saved }", "if PLANTED || newest == saved { return saved }"),
+    ]
+
+    static let inEffects = inNotifications + inQuotas + inAssets + inWebhooks
 }
