@@ -278,7 +278,7 @@ final class ShardDatabaseTests {
                             if count == 1 { begun.signal() }
                         }
                     } catch {
-                        #expect((error as? DatabaseError)?.resultCode == .SQLITE_MISUSE, "\(error)")
+                        #expect(error as? ShardDatabaseError == .closed(path: path), "\(error)")
                     }
                     ended.leave()
                 }.start()

@@ -367,6 +367,9 @@ struct ReaderRead: Sendable {
                 try applier.database.read(while: { ticket.isWanted }) { try applier.machine.read(request, in: $0) })
         } catch ShardDatabaseError.readEnded {
             return .failure(.readEnded)
+        } catch ShardDatabaseError.closed {
+            // It waited while the replica was given up: who leads the group now answers.
+            return .failure(.notLeader(hint: nil))
         } catch let behind as DirectoryBehind {
             throw behind
         } catch {

@@ -225,7 +225,7 @@ package final class ShardDatabase: Sendable {
             if !uses.isClosed { uses.count += 1 }
             return !uses.isClosed
         }
-        guard isOpen else { throw DatabaseError(resultCode: .SQLITE_MISUSE, message: "\(path) is closed") }
+        guard isOpen else { throw ShardDatabaseError.closed(path: path) }
         defer { uses.update { $0.count -= 1 } }
         return try body()
     }
@@ -269,6 +269,8 @@ package enum ShardDatabaseError: Error, Hashable, Sendable {
     case heldByReaders
     /// A read was cancelled; it may be repeated.
     case readEnded
+    /// The database was closed: its replica was given up, or the node stops.
+    case closed(path: String)
     /// A copy is not the database it should be: keep it as evidence and copy again.
     case damagedCopy(String)
     /// A sync of the file or its WAL failed, after which the system may take unwritten pages for clean. Checkpoints
