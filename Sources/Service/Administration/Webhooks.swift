@@ -159,21 +159,21 @@ package struct Webhooks: Sendable {
     ) async throws(RequestFailure) -> Webhook {
         try await service.node.require(.webhooks, for: "webhooks need", in: .directory)
         try await service.cluster.change(.webhook(.save(webhook)), origin: origin)
-        do throws(RequestFailure) {
-            var saved = try await self.webhook(named: webhook.name)
-            while true {
-                try await WebhookSubscriptions(service: service, webhook: saved).save(by: deadline)
-                // It may have been changed meanwhile, and what that wants have come before this.
-                let newest = try await self.webhook(named: webhook.name)
-                if newest == saved { return saved }
-                saved = newest
-            }
-        } catch {
-            // The directory has it, and a secret is shown only now: the node that delivers does the rest.
-            guard error.error.code == .tryAgainLater else { throw error }
-            var saved = webhook
-            saved.revision += 1
-            return saved
+        var saved = webhook
+        saved.revision += 1
+        await awaitInForce(saved, by: deadline)
+        return saved
+    }
+
+    /// Waits until the node that delivers has put a configuration into force, which only that node does: what others
+    /// did could come late, after a newer one. Where the time is over it does so later.
+    private func awaitInForce(_ webhook: Webhook, by deadline: Deadline) async {
+        let clock = service.node.platform.clock
+        service.webhooks.follow(service)
+        while !deadline.isOver(at: clock.now) {
+            let reader = try? await WebhookReader.load(webhook, in: service)
+            if let reader, reader.progress.revision >= webhook.revision { return }
+            do { try await clock.sleep(milliseconds: 20) } catch { return }
         }
     }
 

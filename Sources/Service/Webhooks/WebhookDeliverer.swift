@@ -92,10 +92,10 @@ package final class WebhookDeliverer: Sendable {
         return try await work()
     }
 
-    private func follow(_ service: RecordService) {
+    /// Begins with those webhooks whose homes this node leads, and that nobody follows here yet.
+    func follow(_ service: RecordService) {
         guard let transport = try? requireTransport() else { return }
-        for webhook in service.node.directory.snapshot.webhooks where webhook.isToFollow {
-            guard webhook.isLed(by: service) else { continue }
+        for webhook in service.node.directory.snapshot.webhooks where webhook.isLed(by: service) {
             state.withLock { state in
                 guard !state.isStopped, state.running[webhook.id] == nil else { return }
                 state.running[webhook.id] = service.node.platform.startTask { [weak self, logger] in
@@ -109,14 +109,6 @@ package final class WebhookDeliverer: Sendable {
 }
 
 extension Webhook {
-    /// Whether there is something to do for it.
-    fileprivate var isToFollow: Bool {
-        switch state {
-        case .enabled, .leaving: true
-        case .disabled: false
-        }
-    }
-
     /// What stands for it as for a user.
     var subscriber: DatabaseKey { .webhook(id, container: container, environment: environment) }
 
@@ -139,11 +131,11 @@ private struct WebhookRun {
     /// After what failed for a reason of this cluster.
     private static let pauseMilliseconds: Int64 = 1_000
 
-    /// The webhook as it is by now; nil where it is not there any more, or not this node's to follow.
+    /// The webhook as it is by now; nil where it is not there any more, or another node follows it.
     private var newest: Webhook? {
         let directory = service.directory
         guard webhook.isLed(by: service), directory.containers[webhook.container] != nil else { return nil }
-        return directory.webhooks(of: webhook.schemaKey).first { $0.id == webhook.id && $0.isToFollow }
+        return directory.webhooks(of: webhook.schemaKey).first { $0.id == webhook.id }
     }
 
     /// Whether there is something to do for it here; takes its newest values.
@@ -185,6 +177,7 @@ private struct WebhookRun {
         var reader = try await loadReader()
         guard try await putIntoForce(&reader) else { return 0 }
         defer { self.reader = reader }
+        if case .disabled = webhook.state { return Self.idleMilliseconds }
         let wait = reader.progress.wait(at: now)
         if wait > 0 { return min(wait, Self.idleMilliseconds) }
         let page = try await nextPage(&reader)
@@ -196,7 +189,7 @@ private struct WebhookRun {
             reader.isChanged = true
             return 0
         }
-        let attempt = try await send(delivery, page)
+        let attempt = try await send(delivery, page, &reader)
         reader.isChanged = true
         if attempt.reason.isEmpty {
             reader.progress.succeed(attempt)
@@ -220,8 +213,8 @@ private struct WebhookRun {
         try await service.cluster.requireDirectory()
         guard newest == webhook else { return false }
         try await WebhookSubscriptions(service: service, webhook: webhook).save(by: service.node.deadline())
-        reader.progress.begin(revision: webhook.revision)
-        reader.isChanged = true
+        reader.progress.begin(revision: webhook.revision, isEnabled: webhook.state == .enabled)
+        try await save(&reader)
         return true
     }
 
@@ -265,26 +258,68 @@ private struct WebhookRun {
 
     // MARK: What is sent
 
+    /// Sends a delivery. A configuration that comes meanwhile is put into force without waiting for the receiver.
     private func send(
-        _ delivery: WebhookProgress.Delivery, _ notifications: [JSONValue]
+        _ delivery: WebhookProgress.Delivery, _ notifications: [JSONValue], _ reader: inout WebhookReader
     ) async throws(RequestFailure) -> WebhookProgress.Attempt {
+        let home = webhook.subscriber.home(in: service)
+        let ticket = try service.watches.enter(StoreKey(home: webhook.subscriber), group: home, isOfNode: true)
         let message = WebhookMessage(
             id: delivery.id, webhook: webhook, notifications: notifications,
             flag: delivery.isLoss ? "lost" : nil)
-        return try await service.webhooks.deliver(for: webhook.container) {
-            () async throws(RequestFailure) -> WebhookProgress.Attempt in
-            // It may have waited for long, and its webhook was changed or removed, or another node leads. It must not
-            // be long that two deliver.
-            try await service.cluster.requireDirectory()
-            guard newest == webhook else {
-                throw .nothingDone("the webhook has changed, or another node delivers")
+        return try await withTaskGroup(of: SendEvent.self) { group in
+            defer { group.cancelAll() }
+            group.addTask { .sent(await attempt(message, failures: delivery.failures)) }
+            var event: SendEvent? = .woken
+            while true {
+                if case .sent(let result)? = event { return result }
+                if case .woken? = event {
+                    service.watches.begin(ticket)
+                    var run = self
+                    // What fails is tried again after the delivery.
+                    if run.goesOn() { _ = try? await run.putIntoForce(&reader) }
+                    group.addTask { await wait(on: ticket) }
+                }
+                event = await group.next()
             }
-            let attempt = try await message.send(transport, failures: delivery.failures, in: service)
-            // What this node broke off as it stops says nothing of the receiver.
-            if Task.isCancelled, !attempt.reason.isEmpty {
-                throw .nothingDone("this node is stopping")
-            }
-            return attempt
+        }.get()
+    }
+
+    /// What happens while something is sent.
+    private enum SendEvent {
+        case sent(Result<WebhookProgress.Attempt, RequestFailure>)
+        case woken
+        /// The node stops.
+        case closing
+    }
+
+    private func wait(on ticket: WatchTicket) async -> SendEvent {
+        let end = service.watches.now + UInt64(Self.idleMilliseconds) * 1_000_000
+        return await service.watches.wait(ticket, until: end) == .closing ? .closing : .woken
+    }
+
+    private func attempt(
+        _ message: WebhookMessage, failures: UInt64
+    ) async -> Result<WebhookProgress.Attempt, RequestFailure> {
+        do throws(RequestFailure) {
+            return .success(
+                try await service.webhooks.deliver(for: webhook.container) {
+                    () async throws(RequestFailure) -> WebhookProgress.Attempt in
+                    // It may have waited for long, and its webhook was changed or removed, or another node leads. It
+                    // must not be long that two deliver.
+                    try await service.cluster.requireDirectory()
+                    guard newest == webhook else {
+                        throw .nothingDone("the webhook has changed, or another node delivers")
+                    }
+                    let attempt = try await message.send(transport, failures: failures, in: service)
+                    // What this node broke off as it stops says nothing of the receiver.
+                    if Task.isCancelled, !attempt.reason.isEmpty {
+                        throw .nothingDone("this node is stopping")
+                    }
+                    return attempt
+                })
+        } catch {
+            return .failure(error)
         }
     }
 

@@ -68,9 +68,10 @@ package struct WebhookProgress: Hashable, Sendable {
     private static let pauseMilliseconds: Int64 = 5_000
     private static let pauseMillisecondsMax: Int64 = 3_600_000
 
-    /// Another configuration is in force: what failed before says nothing of it.
-    package mutating func begin(revision: UInt64) {
+    /// Another configuration is in force: what failed before says nothing of it, once it is enabled.
+    package mutating func begin(revision: UInt64, isEnabled: Bool = true) {
         self.revision = revision
+        guard isEnabled else { return }
         current?.failures = 0
         current?.failingSince = 0
         current?.notBefore = 0

@@ -246,6 +246,8 @@ extension Client {
             if !isInForce { await sleep(100 * World.millisecond) }
         }
         let returned = isInForce ? recorder.watched.nextPlace() : nil
+        let asked = isContested ? ", while somebody else wanted it otherwise" : ""
+        world.note("  client \(number): the webhook tells of \(terms.types), \(terms.fields)\(asked)")
         receiver.turn(to: terms, called: called, returned: returned, contested: isContested ? type : nil)
         if isInForce { world.met(isContested ? .contestedWebhook : .changedWebhook) }
     }

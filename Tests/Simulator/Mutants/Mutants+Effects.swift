@@ -72,8 +72,9 @@ extension Mutant {
             "a node that lags behind brings back what a webhook was told of", "Service/Webhooks/WebhookDeliverer.swift",
             "guard newest == webhook else { return false }", "guard PLANTED || newest == webhook else { return false }"),
         Mutant(
-            "who changes a webhook does not look whether somebody else did", "Service/Administration/Webhooks.swift",
-            "if newest == saved { return saved }", "if PLANTED || newest == saved { return saved }"),
+            "who changes a webhook does not wait until that is in force", "Service/Administration/Webhooks.swift",
+            "if let reader, reader.progress.revision >= webhook.revision { return }",
+            "if let reader, PLANTED || reader.progress.revision >= webhook.revision { return }"),
     ]
 
     static let inEffects = inNotifications + inQuotas + inAssets + inWebhooks

@@ -251,8 +251,8 @@ extension Mutant {
         // An address that a webhook does not have any more is told of changes.
         Mutant(
             "a delivery goes out though its webhook has changed", "Service/Webhooks/WebhookDeliverer.swift",
-            "guard newest == webhook else {\n                throw",
-            "guard PLANTED || newest == webhook else {\n                throw"),
+            "guard newest == webhook else {\n                        throw",
+            "guard PLANTED || newest == webhook else {\n                        throw"),
         // The file of a record is gone from all nodes, as it was deleted before the new replica had fetched it.
         Mutant(
             "files do not stay after a replica was given up", "Cluster/Assets/AssetKeeper.swift",
