@@ -277,7 +277,7 @@ private struct WebhookRun {
                     service.watches.begin(ticket)
                     var run = self
                     // What fails is tried again after the delivery.
-                    if run.goesOn() { _ = try? await run.putIntoForce(&reader) }
+                    if run.goesOn(), run.webhook.state != .leaving { _ = try? await run.putIntoForce(&reader) }
                     group.addTask { await wait(on: ticket) }
                 }
                 event = await group.next()
