@@ -59,8 +59,8 @@ package struct Webhooks: Sendable {
         throw RequestFailure(Webhook.unknown(name))
     }
 
-    /// Makes one. What is committed after this returns is told of; while its shard has no leader, what is committed
-    /// once that has one.
+    /// Makes one. What is committed after this returns is told of; where the time is over before it is in force, as
+    /// while its shard has no leader, what is committed once it is.
     package func create(
         _ name: String, _ changes: Changes, origin: AuditOrigin, by deadline: Deadline
     ) async throws(RequestFailure) -> Saved {
@@ -166,13 +166,16 @@ package struct Webhooks: Sendable {
     }
 
     /// Waits until the node that delivers has put a configuration into force, which only that node does: what others
-    /// did could come late, after a newer one. Where the time is over it does so later.
+    /// did could come late, after a newer one. Where the time is over it does so later; for one that is being removed
+    /// never.
     private func awaitInForce(_ webhook: Webhook, by deadline: Deadline) async {
         let clock = service.node.platform.clock
         service.webhooks.follow(service)
         while !deadline.isOver(at: clock.now) {
             let reader = try? await WebhookReader.load(webhook, in: service)
             if let reader, reader.progress.revision >= webhook.revision { return }
+            let known = service.directory.webhooks(of: key).first { $0.id == webhook.id }
+            if known?.state == .leaving { return }
             do { try await clock.sleep(milliseconds: 20) } catch { return }
         }
     }

@@ -177,7 +177,7 @@ private struct WebhookRun {
         var reader = try await loadReader()
         guard try await putIntoForce(&reader) else { return 0 }
         defer { self.reader = reader }
-        if case .disabled = webhook.state { return Self.idleMilliseconds }
+        guard webhook.state == .enabled else { return try await rest(&reader) }
         let wait = reader.progress.wait(at: now)
         if wait > 0 { return min(wait, Self.idleMilliseconds) }
         let page = try await nextPage(&reader)
@@ -196,6 +196,15 @@ private struct WebhookRun {
             service.requests.told(page.count, container: webhook.container, webhook.environment)
             return 0
         }
+        return try await note(failure: attempt, &reader)
+    }
+
+    /// - Returns: as `step`.
+    private func note(
+        failure attempt: WebhookProgress.Attempt, _ reader: inout WebhookReader
+    ) async throws(RequestFailure) -> Int64 {
+        // It says nothing of a configuration that came meanwhile.
+        guard reader.progress.revision == webhook.revision else { return 0 }
         let consequence = reader.progress.fail(attempt)
         try await save(&reader)
         if case .disable(let reason) = consequence {
@@ -203,6 +212,14 @@ private struct WebhookRun {
             return Self.pauseMilliseconds
         }
         return max(1, min(reader.progress.wait(at: service.now), Self.idleMilliseconds))
+    }
+
+    /// Keeps what became of the last delivery of a webhook that is disabled.
+    /// - Returns: as `step`.
+    private func rest(_ reader: inout WebhookReader) async throws(RequestFailure) -> Int64 {
+        guard reader.isChanged else { return Self.idleMilliseconds }
+        try await save(&reader)
+        return Self.idleMilliseconds
     }
 
     /// Has the webhook told of what its configuration says, where that has changed.
@@ -213,8 +230,10 @@ private struct WebhookRun {
         try await service.cluster.requireDirectory()
         guard newest == webhook else { return false }
         try await WebhookSubscriptions(service: service, webhook: webhook).save(by: service.node.deadline())
-        reader.progress.begin(revision: webhook.revision, isEnabled: webhook.state == .enabled)
-        try await save(&reader)
+        var next = reader
+        next.progress.begin(revision: webhook.revision, isEnabled: webhook.state == .enabled)
+        try await save(&next)
+        reader = next
         return true
     }
 
@@ -271,13 +290,16 @@ private struct WebhookRun {
             defer { group.cancelAll() }
             group.addTask { .sent(await attempt(message, failures: delivery.failures)) }
             var event: SendEvent? = .woken
+            var mayPutIntoForce = true
             while true {
                 if case .sent(let result)? = event { return result }
                 if case .woken? = event {
                     service.watches.begin(ticket)
                     var run = self
-                    // What fails is tried again after the delivery.
-                    if run.goesOn(), run.webhook.state != .leaving { _ = try? await run.putIntoForce(&reader) }
+                    if mayPutIntoForce, run.goesOn(), run.webhook.state != .leaving {
+                        // What fails is tried again after the delivery.
+                        mayPutIntoForce = (try? await run.putIntoForce(&reader)) != nil
+                    }
                     group.addTask { await wait(on: ticket) }
                 }
                 event = await group.next()

@@ -41,8 +41,8 @@ struct WebhookSubscriptions {
         return service.cluster.groups(of: database).sorted()
     }
 
-    /// Why something is not as it is to be. What is not there to be deleted was deleted by another node meanwhile: the
-    /// one that was asked for a change, and the one that delivers, both bring it about.
+    /// Why something is not as it is to be. What is not there to be deleted was deleted meanwhile, by the node that led
+    /// the home before.
     static func failure(in failures: [ServiceError?]) -> ServiceError? {
         failures.compactMap(\.self).first { $0.code != .notFound }
     }
