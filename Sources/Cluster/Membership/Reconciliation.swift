@@ -18,9 +18,9 @@ package enum Reconciliation: Hashable, Sendable {
     ///    change, and so do voters whose node shall hold a later replica: a node opens it only once the former one is
     ///    not in force any more. But half of the voters that are wanted stay, so that where several replicas are
     ///    exchanged at once no single one is left to commit alone; the others wait for the successors of the first.
-    /// 2. Those that have caught up take the place of voters that are not wanted. A voter without a successor stays
-    ///    until every wanted voter is one or can become one, so that a group is never left with fewer voters because a
-    ///    new one is slow.
+    /// 2. Those that have caught up take the place of voters that are not wanted: of the lost ones first. The others
+    ///    stay until there are as many voters as there shall be, so that a group is never left with fewer because a new
+    ///    one is slow.
     ///
     /// - Parameters:
     ///   - present: the configuration in force.
@@ -57,9 +57,13 @@ package enum Reconciliation: Hashable, Sendable {
         if ready.count == new.count { return .change(to: desired) }
         let behind = "\(new.count - ready.count) of \(new.count) new replicas have not caught up yet"
         if ready.isEmpty { return .waiting(behind) }
-        let gone = present.voters.filter { !desired.voters.contains($0) }.prefix(ready.count)
-        let voters = present.voters.filter { !gone.contains($0) } + ready
         let all = desired.voters + desired.learners
+        let unwanted = present.voters.filter { !desired.voters.contains($0) }
+        let lost = unwanted.filter { isSuperseded($0, by: all) }.prefix(ready.count)
+        let spare = present.voters.count + ready.count - desired.voters.count - lost.count
+        let spared = unwanted.filter { !lost.contains($0) }.prefix(max(0, min(spare, ready.count - lost.count)))
+        let gone = lost + spared
+        let voters = present.voters.filter { !gone.contains($0) } + ready
         let target = Configuration(voters: voters, learners: all.filter { !voters.contains($0) })
         return target == present ? .waiting(behind) : .change(to: target)
     }
