@@ -59,10 +59,9 @@ package enum Reconciliation: Hashable, Sendable {
         if ready.isEmpty { return .waiting(behind) }
         let all = desired.voters + desired.learners
         let unwanted = present.voters.filter { !desired.voters.contains($0) }
-        let lost = unwanted.filter { isSuperseded($0, by: all) }.prefix(ready.count)
-        let spare = present.voters.count + ready.count - desired.voters.count - lost.count
-        let spared = unwanted.filter { !lost.contains($0) }.prefix(max(0, min(spare, ready.count - lost.count)))
-        let gone = lost + spared
+        let lost = unwanted.filter { isSuperseded($0, by: all) }
+        let spare = present.voters.count + ready.count - desired.voters.count
+        let gone = (lost + unwanted.filter { !lost.contains($0) }).prefix(min(max(lost.count, spare), ready.count))
         let voters = present.voters.filter { !gone.contains($0) } + ready
         let target = Configuration(voters: voters, learners: all.filter { !voters.contains($0) })
         return target == present ? .waiting(behind) : .change(to: target)

@@ -146,9 +146,7 @@ private struct WebhookRun {
     }
 
     mutating func run() async {
-        let store = StoreKey(home: webhook.subscriber)
-        let home = webhook.subscriber.home(in: service)
-        guard let ticket = try? service.watches.enter(store, group: home, isOfNode: true) else { return }
+        guard let ticket = try? enterWatch() else { return }
         while goesOn() {
             service.watches.begin(ticket)
             var wait: Int64
@@ -160,9 +158,19 @@ private struct WebhookRun {
                 wait = Self.pauseMilliseconds
             }
             guard wait > 0 else { continue }
-            let end = service.watches.now + UInt64(wait) * 1_000_000
-            if await service.watches.wait(ticket, until: end) == .closing { return }
+            if await self.wait(on: ticket, milliseconds: wait) == .closing { return }
         }
+    }
+
+    /// Begins a watch on the webhook's log.
+    private func enterWatch() throws(RequestFailure) -> WatchTicket {
+        let subscriber = webhook.subscriber
+        return try service.watches.enter(
+            StoreKey(home: subscriber), group: subscriber.home(in: service), isOfNode: true)
+    }
+
+    private func wait(on ticket: WatchTicket, milliseconds: Int64) async -> WatchWake {
+        await service.watches.wait(ticket, until: service.watches.now + UInt64(milliseconds) * 1_000_000)
     }
 
     /// Does what is next.
@@ -281,26 +289,28 @@ private struct WebhookRun {
     private func send(
         _ delivery: WebhookProgress.Delivery, _ notifications: [JSONValue], _ reader: inout WebhookReader
     ) async throws(RequestFailure) -> WebhookProgress.Attempt {
-        let home = webhook.subscriber.home(in: service)
-        let ticket = try service.watches.enter(StoreKey(home: webhook.subscriber), group: home, isOfNode: true)
+        let ticket = try enterWatch()
         let message = WebhookMessage(
             id: delivery.id, webhook: webhook, notifications: notifications,
             flag: delivery.isLoss ? "lost" : nil)
         return try await withTaskGroup(of: SendEvent.self) { group in
             defer { group.cancelAll() }
             group.addTask { .sent(await attempt(message, failures: delivery.failures)) }
-            var event: SendEvent? = .woken
+            var event: SendEvent? = .woken(.recheck)
             var mayPutIntoForce = true
             while true {
-                if case .sent(let result)? = event { return result }
-                if case .woken? = event {
+                switch event {
+                case .sent(let result): return result
+                // The node stops.
+                case .woken(.closing), nil: break
+                case .woken:
                     service.watches.begin(ticket)
                     var run = self
                     if mayPutIntoForce, run.goesOn(), run.webhook.state != .leaving {
                         // What fails is tried again after the delivery.
                         mayPutIntoForce = (try? await run.putIntoForce(&reader)) != nil
                     }
-                    group.addTask { await wait(on: ticket) }
+                    group.addTask { .woken(await wait(on: ticket, milliseconds: Self.idleMilliseconds)) }
                 }
                 event = await group.next()
             }
@@ -310,14 +320,7 @@ private struct WebhookRun {
     /// What happens while something is sent.
     private enum SendEvent {
         case sent(Result<WebhookProgress.Attempt, RequestFailure>)
-        case woken
-        /// The node stops.
-        case closing
-    }
-
-    private func wait(on ticket: WatchTicket) async -> SendEvent {
-        let end = service.watches.now + UInt64(Self.idleMilliseconds) * 1_000_000
-        return await service.watches.wait(ticket, until: end) == .closing ? .closing : .woken
+        case woken(WatchWake)
     }
 
     private func attempt(

@@ -70,7 +70,8 @@ extension Mutant {
     private static let inWebhooks: [Mutant] = [
         Mutant(
             "a node that lags behind brings back what a webhook was told of", "Service/Webhooks/WebhookDeliverer.swift",
-            "guard newest == webhook else { return false }", "guard PLANTED || newest == webhook else { return false }"),
+            "guard newest == webhook else { return false }",
+            "guard PLANTED || newest == webhook else { return false }"),
         Mutant(
             "who changes a webhook does not wait until that is in force", "Service/Administration/Webhooks.swift",
             "if let reader, reader.progress.revision >= webhook.revision { return }",
